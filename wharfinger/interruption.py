@@ -9,7 +9,7 @@ ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """The context in which SIGTERM and SIGHUP have the effect of Ctrl-C; ``exit_code`` is the code for the received signal.
+    """A context manager: in its block, SIGTERM and SIGHUP act as Ctrl-C; ``exit_code`` is the code for the received signal.
 
     Both signals are passed to the handler of Ctrl-C, because only trio's handler knows where it is safe to raise an exception.
     Nothing changes if Ctrl-C is ignored (as in a background job of a script). A signal that is ignored already (under nohup)

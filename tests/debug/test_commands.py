@@ -226,7 +226,7 @@ async def test_render_of_a_path_refers_to_another_command(tmp_path: Path, monkey
     )
     _, _, err = await run_against(CannedInspector(), "render tree", socket)
     assert err.startswith("error: no package named 'tree'; ")
-    assert err.endswith("; if the path of this name is meant, `wharfinger build tree` renders it without a cluster\n")
+    assert err.endswith("; if you mean the path tree, `wharfinger build tree` renders it without a cluster\n")
     for name in ("./none", "x" * 5000):
         assert "wharfinger build" not in (await run_against(CannedInspector(), f"render {name}", socket))[2]
     (tmp_path / "prod.shop").mkdir()

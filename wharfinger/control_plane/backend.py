@@ -158,7 +158,7 @@ class Backend:
         return self._reported(self.storage.delete(key))
 
     def _reported(self, change: Change) -> JsonObject:
-        """Report a change, commit it if the storage has already made it permanent, and return the written object."""
+        """Report a change, and return the written object; if the storage has already committed it, report the commit too."""
         self._uncommitted.append(change)
         self._notify_observers(change)
         if self.settled:

@@ -1,4 +1,4 @@
-"""The check of custom resource definitions by the rules of this server, without a running server."""
+"""The check of CustomResourceDefinitions by the rules of the embedded control plane, which need not run for this."""
 
 from functools import cache
 

@@ -4,8 +4,8 @@ Only data differs between versions: the kinds, their fields, OpenAPI, and the ro
 table of data is a file beside the module that reads it. A table that differs in another version has a second file with the
 number of that version in its name (``list_types-1.37.json``).
 
-Each table is read once, often while its module is imported. So a process follows one version, which must be chosen before any
-module that reads a table is imported.
+Each table is read once, often while the module that reads it is imported. So a process follows one version, and this version
+must be chosen before any such module is imported.
 
 >>> table(Path("tables/list_types.json")).name
 'list_types.json'

@@ -1,4 +1,4 @@
-"""A control plane in this process. Its storage, handler and controllers exist for as long as an ``async with`` block runs."""
+"""A control plane in this process. Its handler and its controllers exist for as long as an ``async with`` block runs."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -70,7 +70,7 @@ async def open_control_plane(
     fault_seed: int = 0,
     command_folder: Path | None = None,
 ) -> AsyncGenerator[ControlPlane, None]:
-    """Open a control plane with its first namespaces. If ``simulate`` is true, it also runs controllers.
+    """Open a control plane that has the namespaces of a new cluster. If ``simulate`` is true, it also runs controllers.
 
     ``storage`` is in memory unless given. If ``token`` is None, every client is accepted as administrator, as the in-memory
     transport requires. ``now`` and ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of the ConfigMap
@@ -99,7 +99,10 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """Return the certificate in the ``kube-root-ca.crt`` of control planes without TLS; its authority has signed nothing."""
+    """Return the certificate of an authority for the ConfigMaps ``kube-root-ca.crt`` of control planes without TLS.
+
+    No server certificate is signed by this authority.
+    """
     # Imported here, because a control plane with TLS or without controllers does not need it.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
@@ -144,7 +147,7 @@ def assemble(
 
 
 def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) -> ControlPlane:
-    """Return the control plane with faults in front of it."""
+    """Return the control plane with a handler in front of it that injects faults."""
     handler, backend = control_plane.handler, control_plane.backend
 
     def past(back: int) -> Handler:

@@ -1,4 +1,4 @@
-"""The control plane as a process: it listens, prints its address, and serves until it is stopped."""
+"""The control plane as a process: it listens, prints its address, and answers requests until it is stopped."""
 
 import errno
 import gc
@@ -27,10 +27,10 @@ WATCH_PACE_S: Final = 0.0005
 """The assumed time, in seconds, to send one chunk to one watch. A watch pauses between two chunks for this time multiplied by the
 number of watches of its collection, but at most for ``MAX_PACE_S`` of :mod:`~wharfinger.control_plane.verbs.watching`."""
 GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""The thresholds of Python's garbage collector in a process that only serves. With the default thresholds, every
+"""The thresholds of Python's garbage collector in a process that only runs a control plane. With the default thresholds, every
 write spends a tenth of its time in the collector."""
 GRACE_S: Final = 10.0
-"""The maximum time, in seconds, that a stop waits for requests in flight."""
+"""The maximum time, in seconds, for which a server that is being stopped waits for requests in flight."""
 LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
 
 
@@ -48,7 +48,7 @@ class Address:
 
     @property
     def url_host(self) -> str:
-        """The host in the form of a URL."""
+        """The host as it is written in a URL: an IPv6 address is in brackets."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
 
@@ -78,7 +78,7 @@ class ControlPlaneStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A control plane that is being served: its address and its kubeconfig."""
+    """A control plane that accepts connections: its address and its kubeconfig."""
 
     control_plane: ControlPlane
     address: Address
@@ -87,7 +87,7 @@ class Serving:
 
     @property
     def url(self) -> str:
-        """The URL of the server: ``https://127.0.0.1:6443``."""
+        """The URL of the server, such as ``https://127.0.0.1:6443``."""
         return f"{'https' if self.tls else 'http'}://{self.address.url_host}:{self.address.port}"
 
 
@@ -119,7 +119,7 @@ async def serve_control_plane(
     tls: bool = False,
     command_folder: Path | None = None,
 ) -> AsyncGenerator[Serving, None]:
-    """Serve on a TCP port for as long as the block runs; the kubeconfig exists when the block begins.
+    """Run a control plane on a TCP port for as long as the block runs; the kubeconfig exists when the block begins.
 
     ``storage`` is in memory unless given. With ``tls``, the authority that signs the server's certificate is kept in a folder
     ``tls`` beside the kubeconfig.
@@ -236,7 +236,7 @@ async def run_until_stopped(
     tls: bool = False,
     command_folder: Path | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends the draining immediately.
+    """Run a control plane until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends the drain.
 
     ``storage`` is in memory unless given. ``lifeline`` is a file descriptor, such as the read end of a pipe from the parent
     process. Its end of file shows that the parent has ended, and stops the server like a first signal.
@@ -294,7 +294,7 @@ async def _stop_at_signals(signals: AsyncIterator[int], stop: trio.Event, hard: 
 
 
 async def _stop_at_end_of_file(lifeline: int, stop: trio.Event) -> None:
-    """Set ``stop`` when the other end of the pipe is closed."""
+    """Set ``stop`` when the file descriptor ``lifeline`` reaches its end of file."""
     async with trio.lowlevel.FdStream(os.dup(lifeline)) as stream:
         async for _ in stream:
             pass

@@ -56,12 +56,13 @@ from wharfinger.runtime.inspector import HistorySnapshot
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
-"""The function that explains a package's state at a past time from a recording; None if the recording does not reach back so far.
+"""A function that explains a package's state at a past time from a recording. It returns None if the recording does not show the
+state at that time.
 
-The composition root passes it, because this package may not import :mod:`wharfinger.runtime.recording`.
+The composition root passes the function, because ``wharfinger.debug`` may not import :mod:`wharfinger.runtime.recording`.
 """
 RecordedHistory = Callable[[Path, str], HistorySnapshot | None]
-"""The function that reads the history of a package from a recording; None if the recording has no event of the package."""
+"""A function that reads the history of a package from a recording. It returns None if the recording has no event of it."""
 
 
 class RecordingAnswerError(DebugError):
@@ -78,7 +79,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
         "Ask a running daemon to explain the state of a package, or of a WorkerClaim (claim/NAMESPACE/NAME). One line is "
         "printed for each cause, from the state of the package to the root cause, and one line with the remedy. Exit code "
         f"0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or the installed version is "
-        "ready but the next run is blocked; 1: no daemon answers, or there is no such package."
+        "ready but something blocks the next run of the package; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -137,7 +138,7 @@ def add_dump(parser: argparse.ArgumentParser) -> None:
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger queues dump [NAME]`."""
-    add_dump_word(parser, "dump (may be left out): print every task, beginning with the head of each queue")
+    add_dump_word(parser, "dump (may be left out): print the tasks of each queue, the next task first")
     add_name(parser)
     parser.add_argument(
         "-o",
@@ -252,7 +253,7 @@ def _why(args: argparse.Namespace) -> int:
     code = 0
     if recording is not None:
         if at is None:
-            return print_failure(DebugError("--recording needs the time to explain; add --at TIME"))
+            return print_failure(DebugError("--recording explains the state at a past time; add --at TIME"))
         recorded = cast("RecordedWhy", args.recorded_why)
         try:
             found = recorded(recording, name, at)
@@ -337,9 +338,7 @@ def _render(args: argparse.Namespace) -> int:
         try:
             manifest = await render_text(client, name, show_secrets=show_secrets)
         except NoSuchPackageError as error:
-            raise NoSuchPackageError(
-                f"{error}; if the path of this name is meant, {build}" if build else error
-            ) from error
+            raise NoSuchPackageError(f"{error}; if you mean the path {name}, {build}" if build else error) from error
         # Only a terminal must be protected from control characters in manifests; programs get them unchanged.
         return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
 
@@ -413,7 +412,8 @@ def _moment(text: str) -> datetime:
 def moment_in(text: str, now: datetime) -> datetime | None:
     """Return the time that a text names; None if it names no time.
 
-    The text is a time with its zone, an age, or a time of day (in UTC unless it has an offset), which means the last such time.
+    The text is a time with its zone, an age, or a time of day. A time of day is in UTC unless it has an offset, and means its
+    most recent occurrence.
     """
     if (moment := parse_time(text)) is not None:
         return moment

@@ -1,7 +1,7 @@
 """The command `wharfinger mcp`: read-only tools for agents, by the Model Context Protocol over stdio (decision 0050).
 
-Each tool runs a query of the command line, and returns the text that the command would print. A query blocks a worker thread;
-the protocol itself runs on trio. Nothing but the protocol is ever written to stdout.
+Each tool does the work of the command of the same name, and returns the text that the command would print. A query of the daemon
+blocks a worker thread; the protocol itself runs on trio. Nothing but the protocol is ever written to stdout.
 """
 
 import argparse
@@ -82,7 +82,8 @@ def _serve(args: argparse.Namespace) -> int:
 
     socket = cast("Path | None", args.socket) or default_socket()
     tools = Tools(socket, cast("Path", args.root), cast("Planned", args.planned))
-    # A thread waits for the next line of stdin, and cannot be cancelled. Nothing has to be undone: the signal ends the process.
+    # A thread waits for the next line of stdin, and cannot be cancelled. So the signal ends the
+    # process; nothing has to be undone.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdin.isatty():
         sys.stderr.write("an agent speaks to this command over stdin and stdout; Ctrl-C ends it\n")

@@ -14,7 +14,7 @@ class ArchiveError(FormatError):
 
 
 class ProgramError(Exception):
-    """A foreign program, such as a jq filter or a CEL expression, gave no result. Each module that runs programs has a subclass.
+    """A foreign program, such as a jq filter or a CEL expression, gave no result. Modules that run programs raise subclasses.
 
     ``transient`` is True if a retry without a change can help, for example if the worker that ran the program has died.
     ``late`` is True if the program ran out of time. Such an error is transient too, because the machine may have been busy, but

@@ -1,4 +1,4 @@
-"""The types of arguments for argparse: the time of options such as ``--timeout``, and paths."""
+"""Types of arguments for argparse: the time that an option such as ``--timeout`` gives, and a path."""
 
 import argparse
 from pathlib import Path
@@ -19,6 +19,6 @@ def path_option(text: str) -> Path:
     """Return the path. Raises ArgumentTypeError for an empty text, which `Path` would read as the current folder."""
     if not text:
         raise argparse.ArgumentTypeError(
-            "expected a path, found an empty text; check that the variable with the path is set"
+            "expected a path, found an empty text; check that the variable that contains the path is set"
         )
     return Path(text)

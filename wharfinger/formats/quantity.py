@@ -1,4 +1,4 @@
-"""The reader of amounts of resources (``resource.Quantity``): ``500m``, ``1Gi``, ``2e3``, as exact numbers."""
+"""A parser for amounts of resources (``resource.Quantity``): ``500m``, ``1Gi``, ``2e3``, as exact numbers."""
 
 import re
 from fractions import Fraction
@@ -9,7 +9,7 @@ from wharfinger.formats.json.value import JsonValue
 QUANTITY: Final = re.compile(
     r"([+-]?)([0-9]{0,400})(?:\.([0-9]{0,400}))?(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)"
 )
-"""The pattern of a quantity: sign, digits before and after the point, exponent, unit. All parts are optional, even the digits."""
+"""The pattern of a quantity: sign, digits before and after the point, and an exponent or a unit. All parts are optional."""
 DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 """The power of ten of each decimal unit."""
 BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")

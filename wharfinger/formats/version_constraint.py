@@ -55,7 +55,7 @@ _INSTALLED: Final = re.compile(
 
 
 class ConstraintError(FormatError):
-    """A text is not a version constraint, or not a version; the message quotes it."""
+    """A text is not a version constraint, or not a version. The message quotes the text unless it is too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The HTTP protocol is handled by h11 or, for an ordinary request, by :mod:`~wharf
 output for both. Invariants:
 
 * one request at a time: pipelined requests wait in bounded buffers, and are answered in order;
-* every wait for the client has a deadline, every size a limit;
+* every wait for the client has a deadline, and every size has a limit;
 * a connection ends after malformed input: bytes that follow it are never read as a request;
 * an answer that could not be sent completely ends the connection, so that no client mistakes a part of it for the whole;
 * when a client disconnects, the producer of a streamed answer is cancelled, but a handler never is.
@@ -35,13 +35,13 @@ log: Final = logging.getLogger(__name__)
 
 _CHUNK: Final = 64 * 1024
 _CLOSE_S: Final = 2.0
-"""The time limit, in seconds, for ending a connection: reading the rest of a refused request, and closing."""
+"""The time limit, in seconds, for reading the rest of a refused request, and again for closing the stream."""
 _LATE_BODY: Final = "the body of the request did not arrive in time"
 _SMALL: Final = 4096
-"""A received piece of a request that is smaller than this number of bytes is followed by a pause."""
+"""A pause follows each received piece of a request that is smaller than this number of bytes."""
 _MOST_DOUBLINGS: Final = 6
 _SLOW_S: Final = 0.25
-"""A request that is incomplete for longer than this may be abandoned for another client."""
+"""If a request is incomplete for longer than this number of seconds, the server may abandon it to serve another client."""
 
 
 class Connection:
@@ -55,7 +55,7 @@ class Connection:
         peer: Peer | None = None,
         bodies: LargeBodies | None = None,
     ) -> None:
-        """Serve ``stream``; connections of one server share ``bodies``."""
+        """Serve ``stream``. All connections of one server share ``bodies``."""
         self._stream = stream
         self._bodies = bodies or LargeBodies(limits.large_bodies_bytes)
         self._handler = handler
@@ -79,7 +79,7 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        """Return whether the connection waits for a request, so that nothing is lost by closing it."""
+        """Return whether the connection waits for a request. Closing such a connection loses nothing."""
         return self._idle
 
     @property
@@ -175,7 +175,9 @@ class Connection:
         return self._data != b"" and not self._late
 
     async def _read_plain(self) -> Request | None:
-        """Return the request if it is an ordinary one and was received completely; otherwise leave all data for h11."""
+        """Return the request if it is an ordinary one and was received completely; otherwise return None, and leave all data
+        for h11.
+        """
         limits = self._limits
         if self._h11.trailing_data[0]:
             return None
@@ -194,7 +196,7 @@ class Connection:
         return Request(head.method, head.target.path, head.target.query, head.headers, body, self.peer)
 
     async def _receive_up_to(self, size: int) -> None:
-        """Receive until ``size`` bytes are there, or the client sends no more. In the latter case, h11 judges the request.
+        """Receive until ``size`` bytes are there, or the client sends no more. In the latter case, h11 parses the request.
 
         Raises RefusedRequestError (408).
         """
@@ -208,7 +210,10 @@ class Connection:
         self._data = b"".join(pieces)
 
     async def _read_request(self) -> Request | None:
-        """Return the next request with its body; None if the client disconnected before the end of it."""
+        """Return the next request with its body; None if the connection fails before the end of the request.
+
+        Raises RefusedRequestError and h11.RemoteProtocolError.
+        """
         self._method, self._framing = "", H11Framing(self._h11)
         if self._data:
             self._h11.receive_data(self._data)
@@ -238,7 +243,7 @@ class Connection:
         raise RefusedRequestError(408, _LATE_BODY)
 
     async def _next_event(self) -> h11.Event | None:
-        """Return the client's next event, None if it disconnected. Raises h11.RemoteProtocolError."""
+        """Return the client's next event, or None if the connection has failed. Raises h11.RemoteProtocolError."""
         while True:
             event = self._h11.next_event()
             if isinstance(event, h11.Event):
@@ -293,7 +298,7 @@ class Connection:
                 await self._stream_out(request, response)
 
     async def _upgrade(self, request: Request, upgrade: Upgrade) -> None:
-        """If the client has asked for another protocol, serve that protocol until it ends."""
+        """Serve the protocol of ``upgrade`` until it ends; answer with 400 if the client has not asked for this protocol."""
         if request.headers.get("upgrade", "").lower() != upgrade.protocol:
             await self._send_whole(text_response(400, f"expected a request to upgrade to {upgrade.protocol}"))
             return
@@ -310,7 +315,10 @@ class Connection:
         self._streaming = None
 
     def _head(self, response: Response | StreamingResponse) -> bytes:
-        """Return the head of an answer. For a streamed answer only validate the head, because the stream may never begin."""
+        """Return the head of an answer.
+
+        For a streamed answer, only validate the head and return no bytes, because the stream may never begin.
+        """
         if isinstance(response, Response):
             return self._framing.head(response, close=self._last)
         response_head(response, close=self._last)
@@ -377,7 +385,7 @@ class Connection:
                 unseen = 0
 
     async def _watch_for_disconnect(self, stream_scope: trio.CancelScope) -> None:
-        """Receive pipelined data; cancel the producer when the client disconnects, or when it has sent too much."""
+        """Receive pipelined data; cancel the producer when the client disconnects, or has sent more than ``header_bytes``."""
         while len(self._h11.trailing_data[0]) + len(self._data) <= self._limits.header_bytes:
             data = await self._receive()
             if not data:
@@ -387,7 +395,7 @@ class Connection:
         stream_scope.cancel(reason="the client went away")
 
     async def _send(self, data: bytes) -> bool:
-        """Send the data in one write. If the client does not receive it in time, end the connection, and return False."""
+        """Send the data. If this fails or exceeds ``write_s``, mark the connection as unusable, and return False."""
         if self._unusable:
             return False
         self._unusable = True  # reset after success; a cancelled write leaves half a message behind

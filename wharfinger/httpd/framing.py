@@ -1,6 +1,6 @@
-"""Framing of the answer to one request: by h11 or, for an ordinary request, without h11.
+"""Two ways to frame the answer to a request: with h11 and, for ordinary requests, without it (:mod:`~wharfinger.httpd.lean`).
 
-Both kinds of framing report their progress, so that the connection knows whether another request may follow.
+Both report their progress, so that the connection knows whether another request may follow.
 """
 
 from typing import Protocol
@@ -39,7 +39,7 @@ class Framing(Protocol):
 
 
 class H11Framing:
-    """The framing by h11, which knows the request."""
+    """The framing by h11, for a request that h11 has parsed."""
 
     def __init__(self, connection: h11.Connection) -> None:
         self._h11 = connection
@@ -63,7 +63,9 @@ class H11Framing:
 
 
 class LeanFraming:
-    """The framing of the answer to an ordinary request: HTTP/1.1, no HEAD, and the client keeps the connection open."""
+    """The framing of the answer to an ordinary request: it uses HTTP/1.1, is no HEAD, and does not ask to close the
+    connection.
+    """
 
     def __init__(self) -> None:
         self.begun = False

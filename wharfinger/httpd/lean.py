@@ -27,7 +27,7 @@ _VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _NOT_PLAIN: Final = frozenset({"transfer-encoding", "expect", "upgrade", "trailer", "te"})
 _NOT_PLAIN_METHODS: Final = frozenset({b"HEAD", b"CONNECT"})
 _MOST_REMEMBERED: Final = 2048
-"""Headers of at most this many bytes are cached with their parsed form."""
+"""The headers of a request are cached in parsed form if they have at most this many bytes together."""
 
 
 def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[RequestHead, int] | None:
@@ -66,7 +66,7 @@ def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
 
 
 _read_headers: Final = lru_cache(maxsize=256)(_headers)
-"""The parser with a cache, because most requests of a client have the same headers."""
+"""The function ``_headers`` with a cache: most requests of a client have the same headers."""
 
 
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:

@@ -12,18 +12,20 @@ _MAY_BE_ZERO: Final = frozenset(
 class HttpLimits:
     """The limits of a server. ``body_bytes``, ``large_bodies_bytes``, ``linger_bytes`` and the pauses may be 0.
 
-    Raises ValueError for a negative limit, and for any other limit below 0.001.
+    Raises ValueError if one of these is negative, or if one of the others is below 0.001.
 
-    In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory; with
-    ``large_bodies_bytes``, the bound is ``large_bodies_bytes + connections * (header_bytes + SMALL_BODY)``.
+    In the worst case, a server holds ``connections * (header_bytes + body_bytes)`` bytes of requests in memory. If
+    ``large_bodies_bytes`` is not 0, the bound is ``large_bodies_bytes + connections * (header_bytes + SMALL_BODY)``.
     """
 
     header_bytes: int = 32 * 1024
-    """The size of request line and headers together; a larger head is answered with 431."""
+    """The maximum size of the request line and the headers together; a larger head is answered with 431."""
     body_bytes: int = 4 * 1024 * 1024
-    """The size of a request body; a larger one is answered with 413."""
+    """The maximum size of a request body; a larger one is answered with 413."""
     large_bodies_bytes: int = 0
-    """The size of all bodies above SMALL_BODY together, as declared; a request beyond it is answered with 503. 0: no limit."""
+    """The maximum declared size of all bodies above SMALL_BODY together; a request beyond it is answered with 503. 0: no
+    limit.
+    """
     idle_s: float = 120.0
     """The time within which the next request on a connection must begin."""
     header_read_s: float = 10.0
@@ -35,17 +37,21 @@ class HttpLimits:
     dropped.
     """
     connections: int = 256
-    """The number of connections served at the same time. A further connection waits until the server has ended another one."""
+    """The maximum number of open connections. A further connection waits until another one has ended."""
     of_process: int = 1_000_000
-    """The number of connections of one process over a Unix socket. Further connections of that process are closed at once."""
+    """The maximum number of open connections of one process over a Unix socket. Further connections of that process are
+    closed immediately.
+    """
     linger_bytes: int = 16 * 1024 * 1024
-    """The number of bytes that are read and discarded after an invalid request, so that the client can read the answer."""
+    """The maximum number of bytes that are read and discarded after an invalid request, so that the client can read the
+    answer.
+    """
     useless_pause_s: float = 0.0
-    """The pause before the server accepts a further connection, for each connection that has ended after an invalid request or
-    without a valid one. It bounds the processor time that clients can use up with garbage and disconnects.
+    """The pause before the server accepts a further connection. It is added up for all connections that have ended after an
+    invalid request or without a valid one. It bounds the processor time that clients can use up with such connections.
     """
     closed_pause_s: float = 0.0
-    """The pause before the server accepts a further connection, for each one that it has closed because of ``of_process``."""
+    """Like ``useless_pause_s``, but for connections that the server has closed because of ``of_process``."""
     piece_pause_s: float = 0.0
     """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times
     this value.

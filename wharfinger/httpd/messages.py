@@ -11,7 +11,7 @@ from wharfinger.httpd.peer import Peer
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One request, read whole and within limits. ``path`` is percent-decoded; header names are lower case.
+    """One complete request, within the limits. ``path`` is percent-decoded; header names are lower case.
 
     ``peer`` is the process that sent it over a Unix socket; None if it is not known.
     """
@@ -40,7 +40,7 @@ class Response(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StreamingResponse:
-    """A response whose chunks are produced while it is sent, such as a watch. Leaving ``open_chunks`` ends the producer."""
+    """A response, such as a watch, whose chunks are produced while it is sent. Leaving ``open_chunks`` ends the producer."""
 
     status: int
     open_chunks: Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes]]]
@@ -80,5 +80,5 @@ Answer = Response | StreamingResponse | Upgrade | NoAnswer
 Handler = Callable[[Request], Awaitable[Answer]]
 """A function that answers one request.
 
-Expected failures are responses; an exception is a bug: it is logged and answered with 500.
+For an expected failure it returns a response. An exception is a bug: the server logs it, and answers with 500.
 """

@@ -1,8 +1,8 @@
 """The HTTP server of the project: small, bounded, and over any trio listener (TCP, TLS, Unix socket, memory).
 
-The debug socket and the embedded control plane use it. Leaving the block of :func:`open_server` stops the server in this
-order: it accepts no more connections, idle connections and streamed answers end, requests in flight are answered. The caller
-limits the time for this by a deadline around the block.
+All HTTP servers of the daemon use it, among them the debug socket and the embedded control plane. When the block of
+:func:`open_server` is left, the server first stops accepting connections. Then it ends idle connections and streamed answers,
+and completes the requests in flight. The caller limits the time for this by a deadline around the block.
 """
 
 import errno
@@ -66,7 +66,7 @@ class _Server:
         return self._intakes[-1]
 
     def drain(self) -> None:
-        """Accept no more connections, and end every open connection as soon as its current answer allows."""
+        """Accept no more connections, and end every open connection after its current answer. Streamed answers end now."""
         for intake in self._intakes:
             intake.cancel(reason="the server is shutting down")
         for connection in self._open:
@@ -75,7 +75,7 @@ class _Server:
     async def accept(
         self, listener: trio.abc.Listener[trio.abc.Stream], intake: trio.CancelScope, connections: trio.Nursery
     ) -> None:
-        """Accept on one listener until drained; ``connections`` is the nursery of the server."""
+        """Accept connections on one listener until the server is drained; ``connections`` is the nursery of the server."""
         with intake:
             async with listener:
                 while True:

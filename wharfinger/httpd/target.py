@@ -1,7 +1,7 @@
 """A strict parser of the target of a request line: it returns the path and the query, or refuses the target. Pure.
 
-A target that is not valid in every detail is refused with 400. If a proxy and the server behind it guessed its meaning
-differently, a request could pass the checks of the proxy and have another effect (RFC 9112 §3.2, RFC 3986 §2.1).
+A target that is not valid in every detail is refused with 400. If a proxy and the server behind it read an invalid target
+differently, a request could pass the checks of the proxy and have another effect in the server (RFC 9112 §3.2, RFC 3986 §2.1).
 """
 
 import re
@@ -57,7 +57,7 @@ def parse_target(raw: bytes) -> Target:
 def parse_query(raw: bytes) -> dict[str, tuple[str, ...]]:
     """Return the parameters of ``a=1&b&a=2``: every value of a key, in order; a key without ``=`` has the value ``""``.
 
-    ``+`` reads as a space, as in forms (and as Kubernetes' clients send it). Empty pieces are skipped.
+    ``+`` means a space, as in forms (and as Kubernetes' clients send it). Empty parameters are skipped.
     """
     pieces = [piece for piece in raw.split(b"&", MAX_PARAMETERS + 1) if piece]
     if len(pieces) > MAX_PARAMETERS:

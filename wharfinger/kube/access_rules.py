@@ -15,8 +15,8 @@ _REFUSED: Final = re.compile(
 )
 """The API server's words for a request that no rule allows (``k8s.io/apiserver`` responsewriters.forbiddenMessage)."""
 _IMPERSONATE_ON: Final = "impersonate-on:serviceaccount:"
-"""The beginning of the verb in an API server's refusal to impersonate a service account (KEP-5284). The server checks this
-narrow right first, and reports its absence even if the plain right to impersonate is absent, too.
+"""The beginning of the verb in an API server's refusal to impersonate a service account (KEP-5284). The server first checks the
+right that has this narrow verb. The refusal names this verb even if the user lacks the usual right, ``impersonate``, too.
 """
 _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) path "(?P<path>[^"]*)"')
 
@@ -25,8 +25,8 @@ _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) 
 class Access:
     """The access that a request needs: a verb on a resource (in one namespace or at the cluster scope), or on a path.
 
-    ``group`` is "" for the core group. ``resource`` is the plural, with a subresource: ``pods/log``. ``namespace`` is "" at the
-    cluster scope. If ``path`` is set, the request is for that path and for no resource.
+    ``group`` is "" for the core group. ``resource`` is the plural, with the subresource if there is one: ``pods/log``.
+    ``namespace`` is "" at the cluster scope. If ``path`` is set, the request is for that path and for no resource.
     """
 
     group: str
@@ -53,7 +53,7 @@ class Refusal:
     access: Access
 
     def remedy(self) -> str:
-        """Return the missing rule and the role that needs it, for the end of a message."""
+        """Return the advice to add the missing rule to a role, for the end of a message."""
         access, account = self.access, service_account_of(self.user)
         if access.verb.startswith(_IMPERSONATE_ON):
             access = IMPERSONATE
@@ -84,8 +84,8 @@ def rule_line(group: str, resources: tuple[str, ...], verbs: tuple[str, ...], na
 class JudgedRequest:
     """A request that an API server has answered: its user, the access that it needed, and the answer.
 
-    ``agent`` is the user agent, ``name`` the object ("" for a collection), ``code`` the HTTP status. An apply or an update that
-    created its object (201) needs the verb ``create``, too.
+    ``agent`` is the user agent, ``name`` the object's name ("" for a collection), ``code`` the HTTP status. An apply or an
+    update that created its object (201) needs the verb ``create``, too.
     """
 
     user: str
@@ -97,7 +97,7 @@ class JudgedRequest:
     """The body of the answer, a Status in JSON, if the request failed."""
 
     def refused(self) -> Access:
-        """Return the access that was refused. For an apply, this may be the creation of its object."""
+        """Return the refused access that the answer names, or else ``access``. For an apply, its verb may be ``create``."""
         found = refusal_of(self.message.replace('\\"', '"'))
         return self.access if found is None else found.access
 

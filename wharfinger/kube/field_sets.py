@@ -7,7 +7,8 @@ paths below an element. An element may be in both, which FieldsV1 writes as ``".
 
 Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: removing ``.spec``
 does not affect ``.spec.replicas``. Only the server knows which lists are keyed, and by which keys
-(:mod:`wharfinger.control_plane.merging.typed_fields`). Here, only the kind of a path element shows it.
+(:mod:`wharfinger.control_plane.merging.typed_fields`). A set has no such schema: it depends only on
+the kind of each path element.
 
 Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
 """

@@ -29,8 +29,8 @@ class JsonPatchError(FormatError):
 class JsonPatchFailedError(JsonPatchError):
     """An operation is not valid, or does not fit the document after the preceding operations.
 
-    ``index`` is the operation's place in the patch, from 0; ``missing`` is True if the operation needs a value that does not
-    exist.
+    ``index`` is the operation's place in the patch, counted from 0; ``missing`` is True if the operation needs a value that
+    does not exist.
     """
 
     def __init__(self, message: str, *, index: int, missing: bool) -> None:

@@ -169,7 +169,8 @@ class _Reader:
     def _repeat(self, start: int, last: int, times: int) -> None:
         """Apply a repetition to the operand on top of the stack.
 
-        The operator of the repetition begins at ``start``. ``last`` is the start of another one directly before it, or -1.
+        The operator of the repetition begins at ``start``. ``last`` is the start of another such operator directly before it,
+        or -1.
         """
         if self._pattern.startswith("?", self._at):
             self._at += 1

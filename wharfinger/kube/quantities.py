@@ -16,7 +16,7 @@ MILLI: Final = Fraction(1, 10**3)
 _MOST: Final = 2**63 - 1
 """The largest amount with a binary unit."""
 _FAST_DIGITS: Final = 18
-"""The largest number of digits for which the server uses 64 bits, and may keep a spelling that is not canonical."""
+"""The largest number of digits for which the server uses a 64-bit integer, and may keep a spelling that is not canonical."""
 _FAST_BINARY_DIGITS: Final = 14
 
 

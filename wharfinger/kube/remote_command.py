@@ -1,7 +1,7 @@
 """The streams of `exec` over one WebSocket (``v5.channel.k8s.io``), for the client's and the server's end. Pure.
 
-Each binary message begins with the number of its channel: stdin, stdout, stderr, error or resize. The error channel has one
-Status at the end of the command; the resize channel has the size of a terminal. The number CLOSE, followed by the number of a
+Each binary message begins with the number of its channel: stdin, stdout, stderr, error or resize. The error channel carries one
+Status at the end of the command; the resize channel carries the size of a terminal. The number CLOSE, followed by the number of a
 channel, is a message that ends this channel. A client sends it at the end of its stdin. Earlier versions of the protocol have no
 such message. The library wsproto encodes and decodes the frames.
 """

@@ -52,7 +52,7 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One term: a label and the requirement on it."""
+    """One requirement of a label selector: the key of a label, an operator, and values."""
 
     key: str
     operator: Operator

@@ -1,7 +1,7 @@
-"""JSON patches and merge patches of objects, applied as by the library that the kube-apiserver uses.
+"""JSON patches and merge patches of objects, applied in the same way as by the library of the kube-apiserver.
 
 JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
-adds the member, an operation without a value has the value null, a test of an absent member against null holds, and negative
+adds the member, an operation without a value has the value null, a test of an absent member against null succeeds, and negative
 indexes count from the end. Errors quote the text of a patched object, so the order of members is the library's, too: the
 members of every object on the path of an operation, or in a tested value, are sorted. All other objects keep the order of their
 members.

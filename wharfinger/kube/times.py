@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 _ZONE_CHARS: Final = 255
-"""The largest length of a zone's name. The tz database has no longer one, and the lookup of a longer one may exceed
-Python's recursion limit.
+"""The largest length of a zone's name. All names in the tz database are shorter, and the lookup of a longer name may
+exceed Python's recursion limit.
 """
 
 

@@ -190,7 +190,7 @@ async def test_malformed_http_answers_are_errors(response: Response, why: str, t
 @pytest.mark.parametrize(
     ("response", "why"),
     [
-        (Response(404, b"no such path: /api/v1/packages/render/a; /endpoints lists them\n"), "404 no such path"),
+        (Response(404, b"no such path: /api/v1/packages/render/a; /endpoints lists all paths\n"), "404 no such path"),
         (Response(400, b"unknown query parameter: show-secrets; known here: none\n"), "400 unknown query"),
         (Response(500, b"internal error\n"), "500 internal error"),
         (Response(204), "204"),

@@ -177,7 +177,7 @@ async def test_unknown_paths_and_queries_are_refused() -> None:
         (DUMP, {"output": ""}, 400, "unknown output"),
         (DUMP, {"nmae": "prod.shop"}, 400, "unknown query parameter: nmae; known here: name, output, watch"),
         ("/healthz", {"output": "json"}, 400, "unknown query parameter: output; known here: none"),
-        ("/nothing", {}, 404, "no such path: /nothing; /endpoints lists them"),
+        ("/nothing", {}, 404, "no such path: /nothing; /endpoints lists all paths"),
         (DUMP + "/", {}, 404, "no such path"),
         ("*", {}, 404, "no such path"),
         (RENDER, {}, 404, "no such path"),

@@ -241,7 +241,7 @@ def test_a_stream_can_be_read_without_yaml_1_1_booleans() -> None:
 
 
 def test_a_text_over_the_size_limits_has_its_own_error() -> None:
-    with pytest.raises(YamlLimitError, match="more than 10 values, aliases written out"):
+    with pytest.raises(YamlLimitError, match="more than 10 values, with aliases written out"):
         read_yaml("a: &a [1, 2, 3]\nb: [*a, *a, *a]\n", what="x", limits=YamlLimits(max_nodes=10))
     with pytest.raises(YamlError) as caught:
         read_yaml("a: b: c\n", what="x")

@@ -119,7 +119,10 @@ def test_history_and_why_read_a_recording(tmp_path: Path, capsys: pytest.Capture
     assert main(["why", WEB, "--at", story.times["ready"].isoformat(), "--recording", str(folder)]) == 0
     capsys.readouterr()
     for arguments, problem in (
-        (["why", WEB, "--recording", str(folder)], "error: --recording needs the time to explain; add --at TIME"),
+        (
+            ["why", WEB, "--recording", str(folder)],
+            "error: --recording explains the state at a past time; add --at TIME",
+        ),
         (["why", WEB, "--at", (T0 - timedelta(days=1)).isoformat(), "--recording", str(folder)], "is recorded before"),
         (["history", "shop.other", "--recording", str(folder)], "no event of 'shop.other' is recorded"),
         (["history", WEB, "--recording", str(tmp_path / "nothing")], "cannot be read"),

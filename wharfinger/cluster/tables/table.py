@@ -83,7 +83,7 @@ class Table(Generic[K, R]):
 
     @contextmanager
     def changes(self, tracker: str) -> Iterator[ChangeStream[K, R]]:
-        """Yield a stream of first all rows, then the changed rows. ``tracker`` is the reader's name in the statistics."""
+        """Yield a change stream, which begins with all rows. ``tracker`` is the reader's name in the statistics."""
         stream = ChangeStream(self.name, tracker, self._contents, self.watch)
         try:
             yield stream
@@ -177,7 +177,7 @@ class Table(Generic[K, R]):
             self._contents.commit(draft)
 
     def notify(self) -> None:
-        """Wake the watchers of all rows and index values that the draft changed."""
+        """Wake the watchers of the table, and of all rows and index values that the draft changed."""
         draft = self._draft
         if draft is None or not draft.own:
             return

@@ -1,9 +1,9 @@
 """The versions of a table's rows, sorted by revision, in a list that is only appended to, so that all snapshots can share it.
 
 A version has *ended* when its row was replaced or deleted; the version that records a deletion has ended when no reader needs
-it any more. Ended versions stay in the list until there are more than about half as many of them as of the others. Then a second
-list without ended versions is built: with each write a few versions are copied, so that no write takes long. When the second
-list is complete, a new log with this list, the *successor*, replaces the log. Existing snapshots keep the old list.
+it any more. Ended versions stay in the list until their number exceeds about half the number of the others. Then a second list
+without ended versions is built: with each write a few versions are copied, so that no write takes long. When the second list is
+complete, a new log with this list, the *successor*, replaces the log. Existing snapshots keep the old list.
 
 Invariant: every version that has not ended is in the list exactly once, and the revisions in a list ascend.
 """

@@ -95,7 +95,7 @@ class Informer:
         return self._cache.objects()
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """Return one object as last seen."""
+        """Return the last known state of one object; None if it is not known to exist."""
         return self._cache.get(key)
 
     def changes(self) -> AbstractContextManager[Changes]:

@@ -117,7 +117,7 @@ class ObjectCache:
         return self._snapshot
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """Return one object as last seen."""
+        """Return the last known state of one object; None if it is not known to exist."""
         return self._objects.get(key)
 
     def __len__(self) -> int:

@@ -33,7 +33,7 @@ MIN_RELIST_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, order=True)
 class WatchTarget:
-    """The target of a list and watch: a kind in a namespace ("" for all), limited by two selectors.
+    """The target of a list and watch: a kind in a namespace ("" for all), limited by a label selector and a field selector.
 
     ``metadata_only``: the objects are requested without spec and status.
     """
@@ -50,7 +50,7 @@ class WatchTarget:
 
     @property
     def followed(self) -> Followed:
-        """The target in the form for heartbeats."""
+        """The target in the form that heartbeats use."""
         return Followed(self.resource.group_kind, self.namespace, self.label_selector, self.field_selector)
 
 

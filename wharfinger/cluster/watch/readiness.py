@@ -27,7 +27,7 @@ from wharfinger.kube.resource import kind_of, split_api_version
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The object is as wanted."""
+    """The object is in its wanted state."""
 
 
 @dataclass(frozen=True, slots=True)

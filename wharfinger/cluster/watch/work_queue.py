@@ -83,7 +83,7 @@ class WorkQueue(Generic[Key]):
             self.add(key)
 
     def failed(self, key: Key) -> float:
-        """Requeue ``key`` after a delay that doubles with each failure in a row; return the delay in seconds."""
+        """Requeue ``key`` after a delay, and return the delay. It doubles with each failure in a row, up to LAST_PAUSE_S."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         pause_s: float = min(FIRST_PAUSE_S * (1 << min(failures, 20)), LAST_PAUSE_S)

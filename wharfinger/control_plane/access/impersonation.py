@@ -83,7 +83,7 @@ def _go_map(extra: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _modes(user: User, wanted: User) -> tuple[str, ...]:
-    """Return the modes of impersonation to try, in this order (KEP-5284): a mode for certain users comes first.
+    """Return the modes of impersonation to try, in this order (KEP-5284): a narrow mode comes before the original mode.
 
     "" is the original mode, in which any user may be impersonated.
     """

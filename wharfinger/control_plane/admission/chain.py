@@ -75,10 +75,11 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 
 
 def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
-    """Return the object with the changes of all mutating plugins, policies and webhooks. Raises StatusError.
+    """Return the object with the changes of all mutating plugins, policies and webhooks.
 
-    If a policy or a webhook changes the object, all mutating plugins are called a second time. ``completed`` is described at
-    ``Mutation``.
+    If a policy or a webhook changes the object, the mutating plugins are called a second time; of the policies and webhooks, only
+    those with ``reinvocationPolicy: IfNeeded``. ``completed`` is described at ``Mutation``. Raises StatusError and
+    VerdictsNeededError.
     """
     by_policies, by_webhooks = Mutation(completed), Mutation(completed)
     obj = _mutated_once(admission, obj, by_policies, by_webhooks)
@@ -101,7 +102,7 @@ def _mutated_once(admission: Admission, obj: JsonObject, by_policies: Mutation, 
 
 
 def check(admission: Admission) -> None:
-    """Run the checks of all plugins. Raises StatusError if a plugin refuses the request."""
+    """Run the checks of all plugins. Raises StatusError if a plugin refuses the request, and VerdictsNeededError."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.check is not None:
             plugin.check(admission)

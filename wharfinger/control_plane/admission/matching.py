@@ -16,7 +16,7 @@ _NAMESPACE: Final = "Namespace"
 
 
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
-    """Return the resource of a request in the form that a policy gets; None if the policy does not match the request.
+    """Return the resource, in the version for which a policy is evaluated; None if the policy does not match the request.
 
     The result is the requested resource. With ``matchPolicy: Equivalent``, it may be another version of this resource: one that
     the rules of the policy name.

@@ -1,4 +1,5 @@
-"""The built-in kinds: every kind that a kube-apiserver of the chosen version serves by default, each a row of one table.
+"""The table of the built-in kinds: every kind that a kube-apiserver of the version in
+:mod:`~wharfinger.control_plane.kubernetes_version` serves by default.
 
 ``builtin_kinds.json`` beside this file holds what discovery reports (names, scope, verbs, subresources; made by
 ``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how objects

@@ -1,9 +1,9 @@
 """The conversions of built-in kinds whose versions differ in form: from each version to the stored one and back.
 
-Two kinds are converted. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field and
-the rest as annotations. Events are stored in the core group's form; in events.k8s.io, their fields have other names. The
-functions are pure: each takes an object and returns another (or the same, if there is nothing to convert). Conversions
-between versions of custom kinds are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
+Two kinds are converted. HorizontalPodAutoscalers are stored as autoscaling/v2; autoscaling/v1 shows one metric as a field
+and all other metrics as annotations. Events are stored in the core group's form; in events.k8s.io, their fields are named
+differently. The functions are pure: each takes an object and returns another (or the same, if there is nothing to convert).
+Conversions between versions of custom kinds are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
 """
 
 from collections.abc import Callable, Mapping

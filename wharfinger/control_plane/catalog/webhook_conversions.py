@@ -42,7 +42,7 @@ class ConversionCall:
 
 
 class ConversionsNeededError(Exception):
-    """The request can be answered once these objects have been converted."""
+    """The request can be answered only after the objects in ``calls`` have been converted."""
 
     def __init__(self, calls: Sequence[ConversionCall]) -> None:
         super().__init__(f"{len(calls)} objects have to be converted")
@@ -55,7 +55,7 @@ CONVERTED: Final[ContextVar[Mapping[str, JsonObject | str]]] = ContextVar("CONVE
 
 
 def by_webhook(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:
-    """Return an object as its kind's webhook converts it; the object itself without a webhook.
+    """Return an object as its kind's webhook converts it; the object itself if the kind has no webhook.
 
     Raises ConversionsNeededError, and StatusError (500) if the conversion failed.
     """

@@ -1,4 +1,4 @@
-"""The status of APIServices that are served through a Service: here they are never available, and the status states the reason.
+"""The status of APIServices that refer to a Service: here they are never available, and the status states the reason.
 
 The reason is a missing Service, port or endpoint. If all of these exist, a real cluster sends a request to the server behind
 the Service. Here no server runs behind a Service, so the reason is then a refused connection.
@@ -22,7 +22,7 @@ _TYPE: Final = "Available"
 
 
 class AvailabilityController:
-    """The controller of APIServices that another server serves through a Service."""
+    """The controller of APIServices that refer to a Service."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -48,7 +48,7 @@ class AvailabilityController:
         ]
 
     def reconcile(self, key: Key) -> float | None:
-        """Write the condition of one APIService."""
+        """Write the condition ``Available`` of one APIService."""
         one = self._state.get(key)
         wanted = None if one is None else part(one, "spec", "service")
         if one is None or wanted is None:
@@ -69,7 +69,7 @@ class AvailabilityController:
         return None
 
     def _problem(self, one: JsonObject, wanted: JsonObject) -> tuple[str, str]:
-        """Return the reason and the message of the condition: why the group is not available."""
+        """Return the reason and the message of the condition, which state why the APIService is not available."""
         namespace, name, number_of_port = (
             find_str(wanted, "namespace"),
             find_str(wanted, "name"),

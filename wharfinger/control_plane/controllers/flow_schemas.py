@@ -1,4 +1,4 @@
-"""The status of FlowSchemas: whether the named priority level exists. FlowSchemas have no other effect here."""
+"""The status of FlowSchemas: whether the priority level that they name exists. FlowSchemas have no other effect here."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -104,7 +104,7 @@ class GarbageController:
         return "Orphan" if has_finalizer(obj, ORPHAN) else "Background"
 
     def _release(self, key: Key, obj: JsonObject) -> None:
-        """Remove the garbage collector's finalizer from an object that is being deleted, once its dependents allow it.
+        """Remove the garbage collector's finalizer from an object that is being deleted, once no dependent prevents it.
 
         Dependents of an object with the finalizer ``orphan`` first lose their references to it.
         """
@@ -142,7 +142,7 @@ class GarbageController:
         return Owners(frozenset(solid), frozenset(waiting), frozenset(gone), unknown)
 
     def _record_foreign_owner(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
-        """Write an event if an owner exists, but in another namespace; an owner in another namespace does not count."""
+        """Write an event if an owner that counts as gone exists in another namespace, where it cannot own the object."""
         if not where.namespace or self._state.backend.storage.count(where.collection) > _MAX_SEARCHED:
             return
         if any(uid_of(one) == uid for one in self._state.objects(where.collection)):

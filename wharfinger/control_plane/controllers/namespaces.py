@@ -1,9 +1,9 @@
 """The lifecycle of namespaces: the objects that each namespace has, and the removal of all objects from a deleted namespace.
 
-A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap before the write that creates it
-returns. One second after the deletion of a namespace began, all of its objects are deleted. While objects with finalizers are
-left, the conditions of the namespace count them. When no object is left, the ``kubernetes`` finalizer is removed from
-``spec.finalizers`` through the ``finalize`` subresource, and then the server removes the namespace.
+The write that creates a namespace also creates its ``default`` ServiceAccount and its ``kube-root-ca.crt`` ConfigMap. One second
+after the deletion of a namespace began, all of its objects are deleted. While objects with finalizers are left, the conditions
+of the namespace count them. When no object is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the
+``finalize`` subresource, and then the server removes the namespace.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ DESCRIPTION: Final = (
     "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 GRACE_S: Final = 1.0
-"""Seconds between the deletion of a namespace and its emptying, so that clients can finish creating objects in the namespace."""
+"""Seconds between the deletion of a namespace and the deletion of the objects in it."""
 RECHECK_S: Final = 10.0
 """Seconds between checks of a namespace that is not empty yet, in addition to checks after changes."""
 

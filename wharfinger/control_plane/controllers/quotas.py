@@ -25,7 +25,7 @@ class QuotaController:
         return Controller("ResourceQuota", self.reconcile, {QUOTAS: itself, PODS: self._of_pod}, always=self._of_any)
 
     def _of_any(self, change: Change) -> Iterable[Key]:
-        """Return the quotas of a namespace in which an object was deleted."""
+        """Return the quotas of an object's namespace if the object was deleted."""
         if change.type is ChangeType.DELETED and change.key.namespace:
             return self._quotas(change.key.namespace)
         return ()

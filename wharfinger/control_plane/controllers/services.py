@@ -1,7 +1,7 @@
 """Services with a selector: the addresses of the Pods behind them, and the address of a load balancer.
 
 The controller creates an Endpoints object for each such Service, and one EndpointSlice per address family. A Service of type
-``LoadBalancer`` gets an address from 198.51.100.0/24 (reserved for documentation) three seconds after it is created.
+``LoadBalancer`` gets an address from 198.51.100.0/24 (reserved for documentation) after three seconds.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 rules.
 
 A rule that uses ``oldSelf`` is skipped if there is no old value, unless ``optionalOldSelf`` is true for it. If a rule that
-does not use ``oldSelf`` fails on an unchanged value, this only causes a warning. For a value without an old value, the nearest
+does not use ``oldSelf`` fails on an unchanged value, the failure is only a warning. For a value without an old value, the nearest
 enclosing value that has an old value is compared instead. A rule that cannot be evaluated counts as failed.
 """
 

@@ -1,4 +1,4 @@
-"""Nulls and defaults of structural schemas, which are applied to objects when they are written and when they are read.
+"""The defaults of structural schemas, which are set in objects when these are written or read, and the removal of nulls.
 
 A null that the schema does not allow is removed, or replaced by the default if there is one. Under ``additionalProperties``,
 defaults are only applied to existing members. The total size of defaults is limited, because a small object can have large

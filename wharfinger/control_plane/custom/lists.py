@@ -1,4 +1,4 @@
-"""Lists that are sets or maps (``x-kubernetes-list-type``): each item, or each key, may occur once."""
+"""Lists that are sets or maps (``x-kubernetes-list-type``): each item, or each key, may occur only once."""
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.control_plane.kinds.field_paths import at_step, indexed

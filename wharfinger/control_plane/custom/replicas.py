@@ -1,4 +1,4 @@
-"""The validation of the fields that ``scale`` reads: replicas must be from 0 to 2³¹-1, and the selector must be a string."""
+"""The validation of the fields that the subresource ``scale`` reads: two numbers from 0 to 2³¹-1, and a string (the selector)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The schema of a custom resource applied to its objects: the defaults that they get, and their errors.
+"""The defaults and the validation of the objects of a custom kind, by the schema of the kind.
 
 The parts are in the other modules of :mod:`wharfinger.control_plane.custom`. This module applies them in kube-apiserver's
 order: the schema, the fields that ``scale`` reads, embedded objects, lists that are sets or maps, and finally rules in CEL.
@@ -28,7 +28,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 MAX_ERRORS: Final = 1_000
 """The maximum number of errors that are reported for one object."""
 _MAX_STATES: Final = 20_000
-"""The maximum number of complete object states to remember; the same limit applies to incomplete states."""
+"""The maximum number of states to remember of complete objects; the same limit applies to states of incomplete objects."""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
@@ -82,7 +82,7 @@ class CustomSchema:
         except ShapeError:
             return obj  # the defaults were small enough at the last write; the next write reports the error
         if completed == obj and state not in self._lacking:
-            self.is_complete(obj)  # a completed copy does not prove that the stored one is complete
+            self.is_complete(obj)  # an object in `_lacking` may be a completed copy of the stored one
         elif completed != obj:
             _remember(self._lacking, state)
         return completed
@@ -112,7 +112,7 @@ class CustomSchema:
         subresource: str = "",
         found: Sequence[FieldError] = (),
     ) -> Judgement:
-        """Return the errors of an object, with the warnings; the parameters are those of :meth:`errors`."""
+        """Return the errors and the warnings of an object; the parameters are those of :meth:`errors`."""
         pair = None if old is None else Pair(obj, old, self._document)
         try:
             errors = self._status_errors(obj, pair) if subresource == "status" else self._errors(obj, pair)

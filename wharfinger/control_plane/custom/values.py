@@ -1,7 +1,7 @@
 """The validation of a value by its schema, with the errors and the wording of kube-openapi's ``validate``.
 
 Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. If no
-branch of ``anyOf`` or ``oneOf`` is valid, the errors of the branch in which most checks passed (``Found.held``) are reported.
+branch of ``anyOf`` or ``oneOf`` is valid, the errors of the branch with the most passed checks (``Found.held``) are reported.
 Errors of an unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
 """
 
@@ -31,7 +31,7 @@ from wharfinger.kube.patterns import matches
 ROOT: Final = "<nil>"
 """The name of the whole value in errors that have no path."""
 MAX_STEPS: Final = 1_000_000
-"""The maximum number of steps for one object; each validation of a value by a schema or a branch of one is a step."""
+"""The maximum number of steps for one object; each validation of one value by one schema or one branch of a schema is a step."""
 _TYPE_OF: Final[dict[type, str]] = {dict: "object", list: "array", str: "string", bool: "boolean"}
 
 
@@ -371,7 +371,7 @@ def _enum(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, 
 
 
 def _same(value: JsonValue, allowed: JsonValue) -> bool:
-    """Return whether a value, converted to the type of an allowed value as in Go, equals that value."""
+    """Return whether a value equals an allowed value after Go's conversion to the allowed value's type."""
     numbers = [isinstance(item, int | float) and not isinstance(item, bool) for item in (value, allowed)]
     if isinstance(value, int | float) and all(numbers):
         converted = math.trunc(value) if isinstance(allowed, int) and math.isfinite(value) else value

@@ -1,6 +1,7 @@
 """The endpoints ``/healthz``, ``/livez`` and ``/readyz``.
 
-The endpoints list checks with the names of a kube-apiserver's checks. All checks pass, because this process answers.
+Each endpoint reports the checks that a kube-apiserver has, by the same names. Nothing is really checked: all checks pass as long
+as the server answers.
 """
 
 from collections.abc import Sequence

@@ -100,8 +100,8 @@ Fault: TypeAlias = Latency | DropBefore | DropAfter | ErrorAnswer | CutWatch | S
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The attributes of a request by which rules select: its RBAC verb, its resource (``plural`` or ``plural.group``), its kind,
-    the object, and the client's User-Agent (``agent``)."""
+    """The attributes by which rules select a request: its RBAC verb, its resource (``plural`` or ``plural.group``), its kind, the
+    namespace and name of its object, and the client's User-Agent (``agent``)."""
 
     verb: str
     resource: str

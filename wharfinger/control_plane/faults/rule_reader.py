@@ -1,6 +1,6 @@
-"""The parser of fault rules, which are in a YAML file with a list of rules, or in one line of text (on the command line).
+"""The parser of fault rules, which are either a list in a YAML file, or one line of text (on the command line).
 
-A line contains rules that are separated by ``;``. A rule is the name of its fault, and words of the form ``key=value``::
+A line contains rules that are separated by ``;``. A rule consists of the name of its fault and words of the form ``key=value``::
 
     latency verb=list,watch kind=secrets delay=200ms; error code=503 verb=patch times=2 skip=1
 
@@ -89,7 +89,7 @@ def read_rules(source: str) -> tuple[Rule, ...]:
 def parse_file(data: bytes, what: str) -> tuple[Rule, ...]:
     """Return the rules in a YAML document. Raises FaultRuleError."""
     if len(data) > MAX_BYTES:
-        raise FaultRuleError(f"{what} has more than {MAX_BYTES} bytes; rules are a few lines")
+        raise FaultRuleError(f"{what} has more than {MAX_BYTES} bytes; expected a file with a few rules")
     try:
         listed = read_yaml(data, what=what)
     except FormatError as error:

@@ -190,7 +190,7 @@ class ControlPlaneHandler:
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return the Warning headers (RFC 7234 §5.5) without repetitions.
 
-    If they are longer than ``WARNINGS_CHARS`` together, each is truncated, and the last ones are omitted.
+    If they are longer than ``WARNINGS_CHARS`` together, each is truncated. If they are still too long, the last ones are omitted.
     """
     texts = tuple(text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text))
     if sum(map(len, texts)) > WARNINGS_CHARS:

@@ -49,7 +49,7 @@ class MemoryTransport(httpx.AsyncBaseTransport):
 
 
 class _Chunks(httpx.AsyncByteStream):
-    """The chunks of a streamed answer; the producer lives as long as the iteration."""
+    """The chunks of a streamed answer; their producer runs until the iteration ends."""
 
     def __init__(self, answer: StreamingResponse) -> None:
         self._chunks = _produce(answer)

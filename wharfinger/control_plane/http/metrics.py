@@ -122,7 +122,7 @@ class Metrics:
         durations.seconds += seconds
 
     def text(self, backend: Backend) -> str:
-        """Return all metrics as text; those that exist in kube-apiserver, too, have the same names there."""
+        """Return all metrics as text; a metric that kube-apiserver also provides has the same name there."""
         kinds = [
             (kind, count)
             for kind in backend.catalog.kinds()

@@ -71,12 +71,13 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 from wharfinger.httpd.messages import Request
 
 _OTHERS: Final = frozenset({"Status", "TokenRequest"})
-"""Kinds of subresource responses that differ from the kind of the resource."""
+"""The kinds of responses that are always sent as they are, and not in a view such as a Table."""
 _PLAIN: Final = Representation(Encoding.JSON)
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""The views of objects and lists; a view of an object for a list, or the reverse, is refused only after the verb has run."""
+"""All views of objects and lists. A client can choose any of them, even a view of one object for a list, or the reverse. Such a
+choice is refused later; in a request that writes, only after the verb has run."""
 
 
 class Answer(msgspec.Struct, frozen=True):

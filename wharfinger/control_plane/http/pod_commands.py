@@ -2,12 +2,14 @@
 
 Commands are run only if the control plane was started with a folder for them, because a client with the permission to exec can
 run any program as the user of the control plane. A command runs without a container and without an image.
-:mod:`wharfinger.process` confines the command, like every program: the command has its own session, resource limits, and
-an environment of a few variables; when it ends, all processes that it has started are ended, too. A Pod gets an empty folder with
-its first command. When the Pod is deleted, its running commands are ended, and its folder is removed.
+:mod:`wharfinger.process` confines the command, as it does with every program: the command has its own session, resource limits,
+and an environment of a few variables; when it ends, all processes that it has started are ended, too. An empty folder is
+created for a Pod before its first command starts. When the Pod is deleted, its running commands are ended, and its folder is
+removed.
 
-The streams are described in :mod:`wharfinger.kube.remote_command`. Backpressure comes from the connection. Only stderr is
-buffered; a command is ended if more than STDERR_CHUNKS chunks of its stderr wait to be sent.
+The streams are described in :mod:`wharfinger.kube.remote_command`. Stdin and stdout are passed on without a buffer, so a slow
+reader slows down the writer. Only stderr is buffered; a command is ended if more than STDERR_CHUNKS chunks of its stderr wait to
+be sent.
 """
 
 import logging
@@ -68,7 +70,10 @@ class PodCommands:
         """The uids of Pods that have a folder."""
 
     def answer(self, request: Request, command: PodCommand) -> Upgrade:
-        """Return the answer to a request for a command. Raises StatusError if the request does not ask for a WebSocket."""
+        """Return the answer to a request for a command.
+
+        Raises StatusError if the request does not ask for a WebSocket, or does not offer the subprotocol ``PROTOCOL``.
+        """
         headers = request.headers
         key = headers.get("sec-websocket-key", "")
         if headers.get("upgrade", "").lower() != "websocket" or headers.get("sec-websocket-version") != "13" or not key:

@@ -32,12 +32,16 @@ _FIELDS_AS_ANNOTATIONS: Final = {
     "Deployment.apps": frozenset({ROLLBACK_TO}),
     "HorizontalPodAutoscaler.autoscaling": frozenset(ROUND_TRIP),
 }
-"""Annotations that only exist in some API versions of a kind; a metadata-only view leaves them out, as in the server's internal
-type."""
+"""Annotations that represent fields of kube-apiserver's internal types. Objects have them only in some API versions, so the view
+of the metadata alone does not show them."""
 
 
 def has_tables(served: Served, subresource: str) -> bool:
-    """Return whether a resource can be shown as a Table: stored objects and scales can, answers of virtual resources cannot."""
+    """Return whether a resource can be shown as a Table; with ``subresource``, whether this subresource can.
+
+    A resource can, unless it is computed (``Kind.virtual``) and cannot be listed. Of the subresources, only ``scale`` can, and
+    for most kinds ``status``.
+    """
     kind = served.kind
     if subresource == "status":
         return kind.group_kind not in _STATUS_WITHOUT
@@ -65,7 +69,7 @@ def table(
 ) -> JsonObject:
     """Return a Table of objects.
 
-    ``headers`` is false for the events of a watch after the first, which have no column definitions.
+    If ``headers`` is false, the Table has no column definitions. In a watch, only the Table of the first event has them.
     """
     definitions: list[JsonValue] = [
         {

@@ -129,7 +129,7 @@ async def _post(client: httpx.AsyncClient, target: Target, body: bytes, timeout_
 
 
 def _trust(client: JsonObject) -> ssl.SSLContext:
-    """Return TLS settings that trust the webhook's ``caBundle``. Raises CallFailedError."""
+    """Return TLS settings that trust the webhook's ``caBundle``, or the default CAs if there is none. Raises CallFailedError."""
     bundle = text(client, "caBundle")
     context = ssl.create_default_context()
     if bundle:

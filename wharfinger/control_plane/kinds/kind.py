@@ -1,8 +1,8 @@
 """A served kind: names, versions, subresources, columns, and the few settings in which kinds differ.
 
 Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`). Custom kinds are created from
-their definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`). Most other code handles built-in and custom kinds in
-the same way.
+their definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`). Most code handles built-in and custom kinds in the same
+way.
 """
 
 from collections.abc import Callable

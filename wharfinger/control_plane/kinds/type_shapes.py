@@ -11,10 +11,10 @@ The rules of built-in kinds come from ``list_types.json`` beside this file, whic
 access. The rules of custom kinds come from the schema of their definition. An undeclared field is :attr:`Relation.UNKNOWN`: its
 rules follow from its value (objects merge by member, lists change as a whole).
 
-The data also contains the form in which Go prints an empty struct (:attr:`ListTypes.zero`). The API server compares a created
-object with such an empty struct, so a member that is always printed never counts as added. Finally, the data contains the Go
-names of the types and their scalar types (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), with which request bodies are
-decoded and rejected (:mod:`~wharfinger.control_plane.wire.decoding`).
+``list_types.json`` also contains the form in which Go prints an empty struct (:attr:`ListTypes.zero`). The API server compares a
+created object with such an empty struct, so a member that is always printed never counts as added. Finally, the file contains the
+Go names of the types, and the types of scalars (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`). The decoding of request
+bodies needs these, also for its error messages (:mod:`~wharfinger.control_plane.wire.decoding`).
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ class Relation(StrEnum):
     """A list of objects that are identified by :attr:`ListTypes.keys`."""
     ATOMIC_MAP = "atomic map"
     MAP = "map"
-    """A map with arbitrary names, whose values follow :attr:`ListTypes.element`."""
+    """A map with arbitrary names; :attr:`ListTypes.element` has the rules of its values."""
     STRUCT = "struct"
     """An object with declared names (:attr:`ListTypes.fields`); if :attr:`ListTypes.element` is not None, other names are allowed
     too."""

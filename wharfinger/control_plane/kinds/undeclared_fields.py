@@ -1,7 +1,7 @@
 """The removal of fields that the schema of a kind does not declare (field validation, KEP-2885; pruning of custom resources).
 
-The declared fields come from the kind's :class:`ListTypes`, so built-in and custom kinds are treated in the same way. An
-object whose custom schema declares no properties keeps all of its fields.
+The declared fields come from the kind's :class:`ListTypes`, so built-in and custom kinds are treated in the same way. Inside a
+custom resource, an object whose schema declares no properties keeps all of its fields.
 """
 
 from wharfinger.control_plane.kinds.field_paths import indexed, joined

@@ -110,7 +110,8 @@ def record_update(
 
     ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until a
     manager applies it. The ``managedFields`` in the request are handled as in the API server: entries replace the stored ones,
-    ``[{}]`` removes them all, and anything else is ignored. A request to a subresource cannot change the entries.
+    ``[{}]`` removes them all, and anything else is ignored. In a request to a subresource, ``managedFields`` are
+    always ignored.
     """
     try:
         change = changes(plain(before if before is not None else lists.zero), plain(after), lists)
@@ -127,7 +128,7 @@ def record_update(
             own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
             managers = _changed(managers, change.compared(), own, now, elsewhere)
     except KeylessItemError:
-        managers = {}  # as upstream, which cannot determine the owners
+        managers = {}  # as upstream does, because the owners cannot be determined
     return with_managers(after, managers)
 
 
@@ -160,7 +161,7 @@ def _changed(
     own = taken.difference(UNTRACKED)
     kept = {}
     for other, owned in managers.items():
-        lost = taken if other != manager or own is not taken else EMPTY  # its own entry is added again below
+        lost = taken if other != manager or own is not taken else EMPTY  # the manager's own fields are added below
         removed = change.removed
         states = elsewhere(owned.api_version) if elsewhere and owned.api_version != manager.api_version else None
         if states is not None:

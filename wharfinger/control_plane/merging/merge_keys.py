@@ -18,8 +18,8 @@ _LIST: Final = "[]interface {}"
 
 
 class PatchError(FormatError):
-    """The patch contradicts itself or the types of the kind: an item without its key, an unknown directive, an impossible
-    order."""
+    """The patch contradicts itself or the types of the kind: an item without its merge key, an unknown directive, an
+    impossible order."""
 
 
 class PatchFormatError(PatchError):

@@ -1,4 +1,4 @@
-"""Server-side apply (KEP-555): a manager states the fields that it wants, and owns exactly these.
+"""Server-side apply (KEP-555): a manager states the fields that it wants (its intent), and owns exactly these.
 
 The intent is merged into the live object by the kind's merge rules. A field is removed if the manager owned it since its last
 apply, the intent omits it, and no other manager owns it. A change of a field that another manager owns is a conflict, unless the
@@ -60,8 +60,8 @@ class UndeclaredFieldError(FormatError):
 class ApplyConflict(Exception):  # noqa: N818 - the name of the thing in the API
     """Other managers own fields that the intent would change.
 
-    ``conflicts`` holds (manager as printed, such as ``"alpha"`` or ``"kubectl-edit" using v1``, path such as
-    ``.data.x``), sorted by manager. The message is the API server's.
+    ``conflicts`` holds pairs, sorted by manager: the manager as printed (``"alpha"``, ``"kubectl-edit" using v1``), and the path
+    of a field (``.data.x``). The message is the API server's.
     """
 
     def __init__(self, conflicts: tuple[tuple[str, str], ...]) -> None:
@@ -95,7 +95,7 @@ def apply(
     the object is new. The caller first removes fields that the endpoint cannot change (status on the main resource), and adds
     defaults afterwards. ``reached`` is the part of ``live`` that the endpoint may change. If ``live`` has no managed fields yet,
     ``before-first-apply`` becomes the owner of the fields in ``reached``. ``sent`` is the intent including the fields that the
-    endpoint does not change. If even ``sent`` would change nothing, the entry keeps its time, and a new entry has no time.
+    endpoint does not change. If even ``sent`` would change nothing, the manager's entry keeps its time; a new entry has no time.
 
     Raises ApplyRefusedError, UndeclaredFieldError, and ApplyConflict unless ``force``.
     """

@@ -1,7 +1,7 @@
 """The check that a document matches the types of its kind. Server-side apply makes this check before it merges.
 
-The rules and the messages come from structured-merge-diff. Messages show a value as Go prints the library's wrapper of the
-value.
+The rules and the messages come from the Go library structured-merge-diff, which wraps each value in a struct of its own. Some
+messages show a value as Go prints this struct.
 """
 
 import json
@@ -106,7 +106,7 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
     if scalar is Scalar.BOOL:
         return "" if isinstance(value, bool) else f"expected boolean, got &{{{map_text(value)}}}"
     if scalar is Scalar.INT_OR_STRING:
-        return ""  # its schema allows several types, so upstream does not treat it as a scalar
+        return ""  # its schema allows several types, so structured-merge-diff does not treat it as a scalar
     return f"expected any scalar, got &{{{map_text(value)}}}" if isinstance(value, dict | list) else ""
 
 

@@ -1,4 +1,4 @@
-"""The fields of a document, and the differences between two documents, by the types of their kind.
+"""The fields of a document, and the differences between two documents. Both depend on the types that the kind declares.
 
 A :class:`~wharfinger.kube.field_sets.FieldSet` contains no values, and needs no schema. A schema is needed to compute a set from
 a document, because only :class:`ListTypes` state whether a list is a set, is keyed, or changes as a whole.
@@ -27,9 +27,10 @@ def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
 
 
 def with_named_parents(fields: FieldSet, lists: ListTypes) -> FieldSet:
-    """Return the fields, plus every declared member that has paths below it, as if that member had been set itself.
+    """Return the fields, plus the path of every declared member that has one of the fields below it.
 
-    The structs in an object are not owned themselves (only their contents are), so the fields to prune have to include them.
+    A struct is not owned itself (only its contents are), so :func:`fields_of` leaves its path out. Pruning needs this path, to
+    remove the struct as well.
     """
     children: dict[str, FieldSet] = {}
     members = set(fields.members)
@@ -78,7 +79,7 @@ def item_element(item: JsonValue, lists: ListTypes) -> str:
 
 
 class KeylessItemError(FormatError):
-    """An item of a keyed list has no key, so the owners of the fields of its object cannot be determined."""
+    """An item of a keyed list has no key, so the owners of fields cannot be determined in the object that contains the list."""
 
 
 class Comparison(NamedTuple):
@@ -137,7 +138,7 @@ class _Comparer:
                     self.modified.append((*path, f"f:{name}"))
                 continue
             if not path and _are_same(left, right):
-                continue  # compared as a whole, at the top level only, because most members are unchanged
+                continue  # a fast path for the top level, where most members are unchanged
             self.walk(left, right, lists.field(name), (*path, f"f:{name}"))
 
     def _walk_list(self, before: list[JsonValue], after: list[JsonValue], lists: ListTypes, path: FieldPath) -> None:
@@ -147,7 +148,7 @@ class _Comparer:
             here = (*path, element)
             if len(lefts) > 1 and len(rights) > 1:
                 self.record(list(lefts), list(rights), here)
-            elif len(rights) > 1:  # managers lose the old content: equal items cannot be distinguished
+            elif len(rights) > 1:  # managers lose the old content, because equal items cannot be distinguished
                 if lefts:
                     self.walk(lefts[0], _ABSENT, lists.item, here)
                 self.added.append(here)
@@ -176,7 +177,8 @@ class Changes(NamedTuple):
 def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
     """Return the paths that an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
 
-    An added struct, map or list is reported itself, in addition to its content; a null that becomes a list or an object is not.
+    If a struct, map or list is added or removed, its own path is reported in addition to the paths of its content. If a null
+    becomes a list or an object that is not empty, only the paths of the content are reported.
     """
     comparer = _Comparer()
     comparer.walk(before, after, lists, ())

@@ -1,6 +1,6 @@
-"""The conversion of the results of strategic merge patches to the types of their kind.
+"""The conversion of an object to the Go type of its kind, after a strategic merge patch or a server-side apply.
 
-kube-apiserver converts these results to Go structs directly, not through JSON (``FromUnstructuredWithValidation`` in
+kube-apiserver converts such an object to Go structs directly, not through JSON (``FromUnstructuredWithValidation`` in
 apimachinery). The conversion differs from kube-apiserver's JSON decoder: members are read in the order of Go's fields, the
 first invalid member ends the conversion, and the messages are different.
 """

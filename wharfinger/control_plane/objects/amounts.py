@@ -47,7 +47,8 @@ def none_negative(obj: JsonValue, path: str, names: Iterable[str]) -> list[Field
 
 
 def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) -> list[FieldError]:
-    """Return an error for each triple (member, other member, name of the other) whose first member is greater than the second."""
+    """Return an error for each triple (member, other member, the other's name in messages) if the member is greater than the
+    other one."""
     return [
         invalid(f"{path}.{name}", number(obj, name), f"cannot be greater than {called}")
         for name, other, called in pairs

@@ -2,7 +2,7 @@
 
 The message "Pod updates may not change fields other than …" ends with the difference between two specs. The specs are printed
 as the server's internal Go structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json``
-describes those structs; ``tools/kubernetes/generate_internal_types.py`` makes this file, and explains its format.
+describes those structs; ``tools/kubernetes/generate_internal_types.py`` generates that table, and explains its format.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]
 'a'
@@ -26,7 +26,7 @@ _CONTEXT: Final = 3
 
 
 def internal_form(name: str, value: JsonValue) -> JsonObject:
-    """Return a struct as the server's internal type prints it; ``name`` is the struct's name in the table, such as
+    """Return a struct as the server's internal type prints it; ``name`` is the struct's name in ``internal_types.json``, such as
     ``core.PodSpec``.
     """
     found: JsonObject = {}

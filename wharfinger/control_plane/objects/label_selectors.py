@@ -120,7 +120,7 @@ def template_labels(spec: JsonValue) -> dict[str, str]:
 
 
 def labels_of(value: Labels) -> dict[str, str]:
-    """Return labels as strings; a null reads as ""."""
+    """Return labels as strings; a value that is not a string, such as null, reads as ""."""
     return {key: _text(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 

@@ -22,7 +22,7 @@ def list_at(obj: JsonValue, *path: str) -> list[JsonValue]:
 
 
 def parts(obj: JsonValue, *path: str) -> list[JsonObject]:
-    """Return the objects of the list at a path; a null item reads as an empty object."""
+    """Return the objects of the list at a path; an item that is not an object reads as an empty object."""
     found = _at(obj, path)
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 

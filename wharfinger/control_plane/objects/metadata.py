@@ -1,14 +1,14 @@
 """The rules of ``metadata`` in every kind, and how often each kind's strategy checks them.
 
-kube-apiserver validates metadata more than once. ``details.causes`` lists an error as often as it was found; the message
-contains the error only once. A new object is validated by its kind, with the kind's rule of names; the store validates it only
-if the kind finds no error. A changed object is validated by the store first (as new, and as a change), then by its kind, in the
-kind's own order. :data:`METADATA` holds this order as letters:
+kube-apiserver validates metadata more than once: in the strategy of the kind, and in the generic store. ``details.causes``
+lists an error as often as it was found; the message contains the error only once. A new object is checked by the strategy first,
+and by the store only if the strategy finds no error. A changed object is checked by the store first (as a new object, and as a
+change), and then by the strategy. :data:`METADATA` states, as letters, which checks each strategy makes, and in which order:
 
 == ====================================================================================================
-M  as new (``ValidateObjectMeta``), with the kind's rule of names
-U  as a change (``ValidateObjectMetaUpdate``)
-O  the kind's own rules (:class:`~wharfinger.control_plane.objects.kind_rules.Rules`)
+M  check the metadata as that of a new object (``ValidateObjectMeta``), with the kind's rule of names
+U  check the metadata as that of a changed object (``ValidateObjectMetaUpdate``)
+O  check the kind's own rules (:class:`~wharfinger.control_plane.objects.kind_rules.Rules`)
 == ====================================================================================================
 
 If the own rules of a kind include checks of metadata, they call :func:`core_meta_errors` and :func:`meta_update_errors`.
@@ -59,9 +59,9 @@ _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "bloc
 class MetadataRules:
     """The rules of a kind's strategy for metadata.
 
-    ``create``, ``update`` and ``status`` are the orders of checks for these writes, in the letters of the module's table.
-    ``name`` is the kind's rule of names. ``finalizers`` is true if finalizers must have standard or qualified names, which
-    custom kinds and some built-in kinds do not require.
+    ``create``, ``update`` and ``status`` are the checks for these writes in their order, as letters of the table in the
+    docstring of this module. ``name`` is the kind's rule of names. ``finalizers`` is true if finalizers must have standard or
+    qualified names, which custom kinds and some built-in kinds do not require.
     """
 
     name: NameRule = subdomain_name
@@ -144,7 +144,7 @@ def updated_errors(
 ) -> list[FieldError]:
     """Return all errors of a changed object; ``own`` returns the errors of the kind's own rules.
 
-    ``order`` is the kind's order of checks for this type of write (see the module).
+    ``order`` lists the kind's checks for this type of write, as in :class:`MetadataRules`.
     """
     rules = metadata_rules(kind)
     if kind.group_kind != _UNVALIDATED and is_as_stored(new, old):

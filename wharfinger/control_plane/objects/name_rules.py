@@ -13,7 +13,10 @@ NameRule: TypeAlias = Callable[[str, bool], list[str]]
 
 
 def without_dash(prefix: str) -> str:
-    """Return a prefix to which the rules of names apply: ``a`` replaces a dash at the end and the character before it."""
+    """Return a prefix in a form that the rules for names can check.
+
+    If the prefix ends with a dash, ``a`` replaces the dash and the character before it.
+    """
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 

@@ -61,7 +61,7 @@ class Strategy:
     ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. Both functions leave
     their arguments unchanged, and may raise StatusError, for example for a port that is in use. ``update`` is for the main
     resource, ``status`` for the status subresource, and ``subresources`` for other subresources by name. ``create_errors`` and
-    ``status_errors`` return errors that depend on other objects; these are reported before all others.
+    ``status_errors`` return the errors that depend on other objects; these errors are reported before all other errors.
     """
 
     create: Prepare = _unchanged

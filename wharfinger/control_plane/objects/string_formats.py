@@ -1,7 +1,7 @@
 """The formats of strings in schemas (kube-openapi ``strfmt``), with a check of each format that kube-apiserver knows.
 
-Some formats differ from JSON Schema's: a ``duration`` is Go's or written in words (``3 days``), a ``uri`` may be an absolute
-path, and ``byte`` is standard base64 that is not empty. All checks take time linear in the length of the text.
+Some formats differ from JSON Schema's: a ``duration`` is a Go duration or written in words (``3 days``), a ``uri`` may be an
+absolute path, and ``byte`` is standard base64 that is not empty. All checks take time linear in the length of the text.
 """
 
 import ipaddress
@@ -172,7 +172,10 @@ _NUMBERS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset
 
 
 def known_format(types: tuple[str, ...], name: str) -> str:
-    """Return the name of a format, or "" if values of these JSON types have no such format. No type means any type."""
+    """Return the name of a format, or "" if values of these JSON types have no such format.
+
+    Without a type, or with several types, only the formats of strings are known.
+    """
     only = types[0] if len(types) == 1 else ""
     if only in {"", "string"}:
         return name if name.replace("-", "") in FORMATS else ""

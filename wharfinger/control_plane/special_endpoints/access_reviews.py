@@ -1,4 +1,4 @@
-"""Reviews of access (authorization.k8s.io/v1), which ask whether a user is allowed to do something, or for all permissions."""
+"""Access reviews (authorization.k8s.io/v1): checks whether a user is allowed to do something, and lists of permissions."""
 
 from typing import Final
 
@@ -170,4 +170,4 @@ ACCESS_ENDPOINTS: Final[EndpointTable] = {
     f"LocalSubjectAccessReview.{GROUP}": local_subject_access_review,
     f"SelfSubjectRulesReview.{GROUP}": self_subject_rules_review,
 }
-"""The functions that answer reviews of access, by kind."""
+"""The functions that answer access reviews, by kind."""

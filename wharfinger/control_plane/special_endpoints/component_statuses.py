@@ -1,4 +1,4 @@
-"""Component statuses (deprecated since v1.19): the other components of a control plane, which are always reported as healthy."""
+"""The ComponentStatuses (deprecated since Kubernetes v1.19). All components are always reported as healthy."""
 
 from typing import Final
 

@@ -58,7 +58,7 @@ def _form(kind: str, subresource: str) -> Form:
 
 
 def _options(asked: EndpointRequest, subresource: str, path: str) -> JsonObject:
-    """Return the options that the parameters of a request give. Missing options are left out; a missing ``command`` is null."""
+    """Return the options given as parameters of a request. Missing options are left out; a missing ``command`` is null."""
     if subresource == "proxy":
         return {"path": f"/{path}"} if path else {}
     if subresource == "portforward":

@@ -1,7 +1,7 @@
 """The interface of requests that are not answered from storage alone: reviews, bindings, evictions, logs, tokens, proxies.
 
-Each request has a function (:data:`EndpointFunction`). Its module puts it into a table under the name of a kind
-(``SubjectAccessReview.authorization.k8s.io``) or of a subresource (``Pod/eviction``).
+Each type of request is answered by one function (:data:`EndpointFunction`). The module of the function registers it in a table,
+under the name of a kind (``SubjectAccessReview.authorization.k8s.io``) or of a subresource (``Pod/eviction``).
 :mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables.
 :mod:`~wharfinger.control_plane.http.object_requests` handles routes, methods, options, the body and the form of the answer.
 """
@@ -50,5 +50,5 @@ EndpointTable: TypeAlias = Mapping[str, EndpointFunction]
 
 
 def endpoint_name(served: Served, subresource: str) -> str:
-    """Return the name under which an endpoint is registered."""
+    """Return the name under which the function for a kind or a subresource is registered."""
     return f"{served.kind.group_kind}/{subresource}" if subresource else served.kind.group_kind

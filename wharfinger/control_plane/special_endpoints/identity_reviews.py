@@ -118,7 +118,7 @@ def _as_judged(asked: EndpointRequest, request: JsonObject, audiences: list[str]
 
 
 def _check_place(asked: EndpointRequest, request: JsonObject) -> None:
-    """Refuse (422) a token request whose body names another account than its path."""
+    """Refuse (422) a token request if its body and its path name different accounts."""
     for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
         given = find_str(request, "metadata", field)
         if given and given != wanted:

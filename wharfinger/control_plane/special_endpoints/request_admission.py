@@ -1,8 +1,8 @@
 """The admission of requests that are not answered from storage alone: reviews, evictions, bindings and token requests.
 
 Mutating policies and webhooks change the object before it is validated. Validating policies and webhooks are called after the
-validation, before the request has any effect. Policies (unlike webhooks) do not apply to reviews, because such a policy may
-break the cluster (kube-apiserver, ``pkg/kubeapiserver/admission/exclusion``). Connections are in
+validation, before the request has any effect. Policies (unlike webhooks) do not apply to reviews, because a policy for reviews
+could break the cluster (kube-apiserver, ``pkg/kubeapiserver/admission/exclusion``). Connections are in
 :mod:`~wharfinger.control_plane.special_endpoints.connections`.
 """
 

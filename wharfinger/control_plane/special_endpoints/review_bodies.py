@@ -31,7 +31,7 @@ def check_name_parameter(name: str) -> None:
 
 
 def kind_served(group: str, version: str, kind: str) -> Served:
-    """Return a kind that is only the body of a subresource (``TokenRequest``)."""
+    """Return a kind that is never stored, such as ``TokenRequest``."""
     one = KindVersion(version, (), builtin_list_types(group, version, kind))
     plural = f"{kind.lower()}s"
     return Served(Kind(group, kind, plural, kind.lower(), f"{kind}List", True, (one,), version, virtual=True), one)  # noqa: FBT003

@@ -1,7 +1,7 @@
 """Tokens of service accounts: JSON Web Tokens (RFC 7519), signed with ES256 by a key that is stored with the objects.
 
 A token is valid for its audiences until it expires, as long as its account and the objects that it is bound to still exist with
-the same uids. The claims are kube-apiserver's.
+the same uids. A token contains the same JWT claims as a token of kube-apiserver.
 """
 
 import base64
@@ -133,7 +133,7 @@ class TokenSigner:
         }
 
     def user(self, token: str) -> User | None:
-        """Return the service account of a token for this server; None for any other text."""
+        """Return the service account that a valid token for this server identifies; None for any other text."""
         try:
             return self.verified(token, (ISSUER,))[0]
         except TokenError:

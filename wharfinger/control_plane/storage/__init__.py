@@ -1,6 +1,7 @@
 """Storage: the stored objects by key, one revision for all of them, and the latest changes for watches.
 
-This package has the interface, its records and bounded history, and two implementations: in memory and in SQLite.
+This package has the interface of storages, the records and the bounded history, and two implementations: in memory and in
+SQLite.
 
-The storage holds JSON bytes and does not depend on kinds, verbs or requests. The package imports no other sibling package.
+The storage holds JSON bytes and does not depend on kinds, verbs or requests. The package imports no sibling package.
 """

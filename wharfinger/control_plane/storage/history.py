@@ -83,7 +83,7 @@ class History:
     def forget_after(self, revision: int) -> None:
         """Remove the changes later than ``revision``.
 
-        Older changes that were dropped because of the removed changes are not restored.
+        Older changes that were dropped to make room for the removed changes are not restored.
         """
         if revision < self.oldest:
             self.clear(revision)

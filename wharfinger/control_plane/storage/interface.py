@@ -34,7 +34,7 @@ class ChangeType(StrEnum):
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One write: ``record`` is the object after the write, ``before`` the object before it, or None.
+    """One write: ``record`` is the object after the write, and ``before`` is the object before the write (None for a new object).
 
     After a deletion, ``record`` is the last state of the object, with the revision of the deletion.
     """
@@ -75,11 +75,12 @@ class CompactedError(Exception):
 
 
 class StorageError(Exception):
-    """A write failed and had no effect, or the storage cannot be opened. The message contains the reason and what to do."""
+    """A write failed and had no effect, or the storage cannot be opened. The message contains the reason, and some messages also
+    contain a remedy."""
 
 
 class Storage(Protocol):
-    """Objects under one revision counter. Writes raise StorageError if the medium fails."""
+    """Objects under one revision counter. A storage in a file raises StorageError if a write fails."""
 
     @property
     def revision(self) -> int:

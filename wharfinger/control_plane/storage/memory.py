@@ -1,8 +1,8 @@
 """Storage in memory. Each collection has its records by place (``namespace/name``), and a sorted list of the places. All
 collections share one bounded history.
 
-A list iterates over the places; a list at an earlier revision also reverts the changes since then. So the cost of a page depends
-on its size and on the number of changes, but not on the number of objects.
+To list objects, the storage iterates over the places; for a list at an earlier revision, it also reverts the later changes. So
+the cost of a page depends on its size and on the number of changes, but not on the number of objects.
 """
 
 from bisect import bisect_left, insort
@@ -162,7 +162,7 @@ class MemoryStorage:
         """Do nothing. Each write counts as committed as soon as it is made, because nothing outlives the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
-        """Undo the latest changes and return to ``revision``.
+        """Undo the latest changes, so that the storage is at ``revision`` again.
 
         ``changes`` lists the changes to undo, oldest first. Return the changes that undo them, at most one for each object.
         """

@@ -1,4 +1,4 @@
-"""One state of one stored object: JSON bytes, decoded when it is read.
+"""One state of one stored object, as JSON bytes that are decoded when the object is read.
 
 A tree of Python objects takes four times the memory of its JSON and costs time in the garbage collector; bytes avoid both, and
 lists, watches and gets send them unchanged. Recently decoded records stay decoded within a limit (:class:`DecodedCache`),

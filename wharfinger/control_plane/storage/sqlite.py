@@ -1,11 +1,11 @@
 """Storage in a file, for a control plane whose state outlives its process: all state is in memory, and every write is committed
 to SQLite before it is answered.
 
-A write is applied in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in one
-transaction; only then may a client see them. So everything that a client saw is in the file, even if the process is killed, and
-concurrent requests share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never access the
-file. The history is not in the file: after a start all older revisions are compacted, so older watches are answered 410, and
-clients list again.
+A write is applied in memory immediately and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in
+one transaction. A client can see a change only after its commit. So everything that a client saw is in the file, even if the
+process is killed, and concurrent requests share one wait for the disk
+(``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never access the file. The history is not in the file: after a
+start all older revisions are compacted, so a watch from an older revision is answered with 410, and the client lists again.
 
 Invariants:
 

@@ -1,8 +1,8 @@
 """The verb create: from a client's object to a stored one.
 
-The steps have kube-apiserver's order, because clients can observe the order. Field managers own the fields that the client
-wrote and the defaults, but not the fields that the server adds afterwards. A missing namespace is reported before an invalid
-object, and an invalid object before a name that is already in use.
+The steps have kube-apiserver's order, because clients can observe the order. The field manager of the request owns the fields
+that the client wrote and the fields that got a default, but not the fields that the server adds afterwards. A missing namespace
+is reported before an invalid object, and an invalid object before a name that is already in use.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ _UNSTORED: Final = ("resourceVersion", "selfLink")
 """Members of metadata that are removed before a new object is stored; the answer to a dry run still has them."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
-"""By kind, the fields that updates of the main resource cannot change; no manager owns them after such a write or a create."""
+"""By kind, the fields that updates of the main resource cannot change. No manager owns them after such an update or a create."""
 
 
 def create(
@@ -75,7 +75,8 @@ def create_object(
 
     An ``applied`` object already contains its managed fields. A ``posted`` object with a resourceVersion is refused after
     validation and admission, except in a dry run. An object that is not ``posted`` comes from a PUT or an apply to an object
-    that does not exist. The user must have the permission to create it, and more of its metadata is kept.
+    that does not exist. In this case, more of the metadata in the request is kept, and this function checks that the user may
+    create the object.
     """
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED if posted else _NEW))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):

@@ -1,4 +1,4 @@
-"""Request bodies of custom kinds: metadata is decoded by its Go type, and other fields are kept if the schema declares them."""
+"""Request bodies of custom kinds: metadata is decoded as its Go type, and other fields are kept if the schema declares them."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.custom.embedded_objects import coerced, coerced_metadata
@@ -62,7 +62,7 @@ def _checked(served: Served, body: Body) -> JsonObject:
     if complaint := kind_complaint(value):
         raise unrecognized(kind, complaint, body)
     if not isinstance(value, dict) or not value.get("kind"):
-        # The result of a patch has no text of its own.
+        # The result of a patch is computed, so there is no text that a client sent.
         text = body.data.decode(errors="replace") if body.data or value is None else json_text(value)
         raise unrecognized(kind, f"{KIND_MISSING}'{text}'", body)
     if find_str(value, "apiVersion").count("/") > 1:

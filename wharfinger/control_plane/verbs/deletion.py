@@ -1,8 +1,12 @@
 """The verb delete.
 
-An object without finalizers is removed immediately. Any other object gets a deletion timestamp, and is removed with its last
-finalizer. A propagation policy only sets a finalizer here (``orphan``, ``foregroundDeletion``); the garbage collector handles the
-dependents. A running Pod gets a grace period; when it ends, the kubelet deletes the Pod with a grace period of 0.
+An object without finalizers is removed immediately. An object with finalizers gets a deletion timestamp, and is removed when its
+last finalizer is removed. A propagation policy only sets a finalizer here (``orphan``, ``foregroundDeletion``); the garbage
+collector handles the dependents.
+
+Two kinds are not removed immediately even without finalizers. A running Pod gets a grace period; when the period is over, the
+kubelet deletes the Pod with a grace period of 0. A CustomResourceDefinition gets a finalizer, which is removed when all objects
+of its kind are deleted.
 """
 
 from dataclasses import replace
@@ -149,7 +153,7 @@ def _mark(backend: Backend, served: Served, obj: JsonObject, options: DeleteOpti
 
 
 def _grace(pod: JsonObject, options: DeleteOptions) -> int:
-    """Return the seconds that a Pod has to terminate: 0 if it has no node, or has ended."""
+    """Return the seconds that a Pod gets to terminate: 0 if it has no node, or if it has already succeeded or failed."""
     over = find(pod, "status", "phase") in ("Failed", "Succeeded")
     if over or not find_str(pod, "spec", "nodeName"):
         return 0
@@ -159,7 +163,10 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
 
 
 def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return an object that is being deleted, with the requested grace period if that is shorter; a missing one becomes 0."""
+    """Return an object that is being deleted, with the requested grace period if that is shorter than the stored one.
+
+    If no grace period is stored, it becomes 0 (except in Namespaces and CustomResourceDefinitions, which have none).
+    """
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
     if known is None and group_kind not in _UNGRACEFUL:
         return with_metadata(obj, {"deletionGracePeriodSeconds": 0})

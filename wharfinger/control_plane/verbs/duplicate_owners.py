@@ -13,7 +13,7 @@ _ADVICE: Final = (
 
 
 def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
-    """Return the object with each owner once, and add a warning that names the removed ones to ``warnings``.
+    """Return the object with each owner once. If owners are removed, add a warning with their uids to ``warnings``.
 
     ``admitted`` is true if mutating admission has already run.
     """

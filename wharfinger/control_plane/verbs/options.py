@@ -170,7 +170,7 @@ def parse_write_options(
 
 
 def _given(manager: str, validation: str, *, dry_run: bool) -> tuple[tuple[str, JsonValue], ...]:
-    """Return the options that a write request gives, as pairs of name and value."""
+    """Return the options that are given in a write request, as pairs of name and value."""
     given: dict[str, JsonValue] = {
         "dryRun": ["All"] if dry_run else None, "fieldManager": manager, "fieldValidation": validation,
     }  # fmt: skip
@@ -231,7 +231,7 @@ def parse_list_options(
     ``judge`` is called with the field selector, to refuse fields that are not supported. ``judge`` is called after the syntax
     of selectors is checked, and before the resourceVersion is checked.
     """
-    asked = _flag(query, "watch")  # a watch that is requested by its path alone is checked like a list
+    asked = _flag(query, "watch")  # without this parameter, a watch that its path requests is checked like a list
     limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")
     version, match, token = (_first(query, name) for name in ("resourceVersion", "resourceVersionMatch", "continue"))
     labels, fields = _first(query, "labelSelector"), _first(query, "fieldSelector")

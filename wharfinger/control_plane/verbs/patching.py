@@ -1,8 +1,8 @@
 """The verb patch, in four formats. Each patch yields the desired object, which is then handled like the object of an update.
 
 The formats are JSON patches (RFC 6902), merge patches (RFC 7396), strategic merge patches (built-in kinds only), and server-side
-apply (KEP-555). Only an apply can create objects. A patch is decoded only after its object was found, so that a missing object is
-reported before an invalid patch.
+apply (KEP-555). Only an apply can create objects. Any other patch is decoded only after its object was found, so that a missing
+object is reported before an invalid patch.
 """
 
 from collections.abc import Callable, Sequence

@@ -35,7 +35,7 @@ from wharfinger.kube.selectors import (
 )
 
 ANY_REVISION: Final = -1
-"""The revision in a continue token that means the current revision."""
+"""The number that a continue token contains instead of a revision if the current revision is meant."""
 _ENCODED_AS: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
 _UNPRINTED_FIELDS: Final = {

@@ -157,7 +157,7 @@ def _write(
 
 
 def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the scale of an object with the entries of the managers that own the number of replicas."""
+    """Return the scale of an object; its managed fields name the managers that own the number of replicas."""
     path = _field_path(served)
     managers = {
         replace(manager, api_version=manager.api_version and _SCALE.api_version): Owned(
@@ -172,7 +172,7 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
     """Return the managers of an object after a write of its scale.
 
-    The entry of a manager that becomes an owner of the replicas through a scale has no time.
+    If a manager becomes an owner of the replicas by writing a scale, its new entry has no time.
     """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}

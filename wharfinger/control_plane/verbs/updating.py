@@ -101,7 +101,7 @@ def replace(
 
 
 def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
-    """Check the name, namespace, existence and revision of an object of another kind, before its kind is refused."""
+    """Check the name, namespace, existence and revision of an object that has the wrong kind, before its kind is refused."""
     obj = check_name(check_namespace(served, obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
@@ -377,7 +377,11 @@ def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonOb
 def _with_generation(
     served: Served, old: JsonObject, new: JsonObject, subresource: str, counted: JsonObject
 ) -> JsonObject:
-    """Return the new state with its generation; ``counted`` is the state that is compared for changes."""
+    """Return the new state with its generation. A change of the fields that the kind counts increments the generation.
+
+    ``counted`` is the state that is compared with the old state for this purpose: the new state or, for some kinds, the new state
+    before the strategy of the kind has changed it.
+    """
     later = served.kind.generation is Generation.LATER
     if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")

@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 
 class Converting(Protocol):
-    """A function that makes an attempt, and calls webhooks and repeats the attempt until no answer of a webhook is missing."""
+    """A function that runs an attempt. While answers of webhooks are missing, it calls these webhooks and repeats the attempt."""
 
     def __call__(self, attempt: Callable[[], Result], /) -> Awaitable[Result]:
         """Return the result of the attempt. Raises StatusError."""
@@ -52,7 +52,7 @@ class Converting(Protocol):
 
 
 async def run_once(attempt: Callable[[], Result], /) -> Result:
-    """Make an attempt that needs no webhook."""
+    """Run an attempt that needs no webhook."""
     return attempt()
 
 
@@ -75,7 +75,8 @@ class ChangeSignals:
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Recent chunks by the parameters of their streams, each with its last revision."""
         self._intervals: dict[Collection, tuple[float, int, Storage]] = {}
-        """For busy collections: the end of the current interval, the revision up to which it sends events, and the storage."""
+        """For busy collections: the end of the current interval, the revision up to which streams send events in it, and the
+        storage."""
         self._waits: dict[Collection, trio.Event] = {}
         """For busy collections: the event that is set at the end of the current interval."""
 
@@ -87,7 +88,7 @@ class ChangeSignals:
         """Return the revision up to which the streams of a collection send events now, and the time at which they continue.
 
         The streams of a busy collection wake at the same time. All of them send events up to the revision that the first one
-        has found, so that they share their bytes.
+        has found, so that they can share the encoded chunks.
         """
         pace, committed = self.pace(collection), storage.committed
         if not pace:
@@ -102,7 +103,7 @@ class ChangeSignals:
     async def until(self, collection: Collection, end: float) -> None:
         """Wait until ``end``, or until slightly earlier.
 
-        One stream of a collection sleeps until its own end, and then wakes the others.
+        The first stream of a collection that calls this method sleeps until ``end``, and then wakes the other waiting streams.
         """
         over = self._waits.get(collection)
         if over is not None:
@@ -282,8 +283,8 @@ async def watch_events(
                     sent = True
                     yield chunk
             again_at = interval[1] if sent or stream.sent_revision < backend.storage.committed else 0.0
-            # A watch from a revision that does not exist yet gets no bookmarks. Its client has seen another history, and
-            # can notice this because nothing arrives.
+            # A watch from a revision that does not exist yet gets no bookmarks. The client of such a watch has seen another
+            # history of the storage; it can notice this if it receives nothing at all.
             if clock.due() and stream.sent_revision <= backend.storage.committed:
                 yield render("BOOKMARK", bookmark(served, stream.sent_revision))
             if trio.current_time() >= end or not _still_served(backend, served):

@@ -38,7 +38,7 @@ _CONTROL: Final = "control characters are not allowed"
 
 
 class BodyError(FormatError):
-    """The text is not valid in the declared encoding; the message comes from Go's parsers."""
+    """The body is not valid in the declared encoding. For JSON and YAML, the message is that of Go's parsers."""
 
 
 class LargeNumberError(BodyError):
@@ -65,7 +65,10 @@ class Body(msgspec.Struct, frozen=True):
         return f"{shown} ..." if len(self.data) > SUMMARY_BYTES else shown
 
     def closely(self) -> JsonValue:
-        """Read the value again with the details that fast parsing drops (``go_json``); members of YAML are sorted."""
+        """Return the value of a JSON body with the details that fast parsing drops (``go_json``).
+
+        The members of a YAML body are sorted. The value of any other body is returned as it is.
+        """
         if self.encoding is Encoding.YAML:
             return sorted_members(self.value)
         return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value

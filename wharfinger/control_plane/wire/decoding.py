@@ -28,7 +28,7 @@ _TYPE_FIELDS: Final = ("kind", "apiVersion")
 INT64: Final = range(-(2**63), 2**63)
 
 _Key: TypeAlias = tuple[str]
-"""A path step for a member of a map, which Go omits from field paths."""
+"""A path step for a member of a map. Go omits such steps from field paths."""
 _Step: TypeAlias = "str | int | _Key"
 
 

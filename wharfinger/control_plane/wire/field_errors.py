@@ -32,7 +32,7 @@ def invalid(field: str, value: JsonValue, why: str) -> FieldError:
 
 
 def type_invalid(field: str, value: JsonValue, why: str) -> FieldError:
-    """Return an ``invalid`` error for a value of another type than in its schema."""
+    """Return an ``invalid`` error for a value whose type differs from the type in the schema."""
     return FieldError(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}" + (f": {why}" if why else ""))
 
 
@@ -95,7 +95,7 @@ def each(field: str, value: str, problems: Sequence[str]) -> list[FieldError]:
 
 
 def sorted_map(value: Mapping[str, JsonValue]) -> JsonObject:
-    """Return a map in the order in which Go prints one."""
+    """Return a map with its keys in the order in which Go prints them."""
     return dict(sorted(value.items()))
 
 

@@ -28,7 +28,7 @@ def _ordered(value: JsonValue, lists: ListTypes) -> JsonValue:
 
 
 def json_text(value: JsonValue) -> str:
-    """Return JSON in the format of encoding/json, with the members in their own order."""
+    """Return a value as JSON in the format of encoding/json; members keep their order."""
     return html_escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -47,7 +47,7 @@ def map_text(value: JsonValue) -> str:
 
 
 def string_text(value: JsonValue) -> str:
-    """Return a value as Go's ``%s`` prints it: anything but a string has Go's error marker, such as ``%!s(bool=true)``."""
+    """Return a value as Go's ``%s`` prints it: a bool or a number has Go's error marker, such as ``%!s(bool=true)``."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

@@ -54,7 +54,7 @@ class Representation:
 
     @property
     def content_type(self) -> str:
-        """Return the Content-Type of the answer; only aggregated discovery names its view in it."""
+        """Return the Content-Type of the answer. It names the view only if the view is aggregated discovery."""
         if self.view is View.DISCOVERY:
             return f"{self.encoding};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         return str(self.encoding)
@@ -72,8 +72,8 @@ def negotiate(
     """Return the representation that a client prefers according to its Accept header. Raises StatusError (406).
 
     A watch is never YAML. kube-apiserver checks the media type in two steps with different errors: first only the type, which
-    must be in ``offered``, then the type with its view. ``custom`` kinds skip the first step. For a collection that is read
-    (``listing``), the error of the first step also lists the types of watches.
+    must be in ``offered``, then the type with its view. ``custom`` kinds skip the first step. For a watch, and for a collection
+    that is read (``listing``), the error of the first step also lists the media types of watches.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)

@@ -192,7 +192,7 @@ def _value(code: str, raw: Wire, depth: int) -> JsonValue:
     return scalar(raw) if scalar is not None else _message(code, _as_bytes(raw), depth + 1)
 
 
-# Types whose JSON is not an object of their fields.
+# Readers of the message types whose JSON is not an object with the fields of the message.
 
 
 def _time(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001 - one signature for all

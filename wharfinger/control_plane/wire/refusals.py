@@ -27,7 +27,10 @@ class RefusedError(status.StatusError):
 
 
 class WrongKindError(status.StatusError):
-    """The 422 for a custom object whose body names another kind. In an update, some other errors are reported before this one."""
+    """The 422 for a custom object whose body names another kind, or whose apiVersion is wrong after a patch.
+
+    In an update, some other errors are reported before this one.
+    """
 
     def __init__(self, obj: JsonObject, refusal: status.StatusError) -> None:
         super().__init__(refusal.code, refusal.reason, refusal.message, refusal.details)

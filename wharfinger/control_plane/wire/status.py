@@ -13,8 +13,8 @@ from wharfinger.control_plane.kinds.kind import Kind
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 MAX_ERROR_CHARS: Final = 8 * 1024 * 1024
-"""The maximum total length, in characters, of the errors of one object in an answer. kube-apiserver has no limit, and would run
-out of memory."""
+"""The maximum total length, in characters, of the errors of one object in an answer. Without a limit, as in kube-apiserver, one
+request could use up the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
 def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
     """Return the 409 for a delete whose preconditions are not met.
 
-    Its message names the kind as it is stored, while other conflicts name the resource.
+    The message names the kind as it is stored. The messages of other conflicts name the resource.
     """
     group = kind.stored.group if kind.stored is not None else kind.group
     qualified = f"{kind.kind}.{group}" if group else kind.kind

@@ -1,7 +1,7 @@
-"""The client end of the debug socket: an Inspector that queries a running daemon.
+"""The client end of the debug socket: an :class:`~wharfinger.runtime.inspector.Inspector` that queries a running daemon.
 
-Code that prints snapshots works with this client as it does with the daemon's own Inspector, except that secrets arrive
-redacted unless a render with secrets is requested.
+Code that prints snapshots works in the same way with this client and with the Inspector inside the daemon. The only difference
+is that the client receives redacted values instead of secrets, unless it requests a render with secrets.
 """
 
 from collections.abc import Mapping
@@ -80,9 +80,10 @@ _MAX_REASON: Final = 64 * 1024
 
 
 class DebugClient:
-    """An Inspector. Every method raises NoDaemonError or DebugAnswerError if it cannot get an answer.
+    """An :class:`~wharfinger.runtime.inspector.Inspector` that sends its questions to a daemon.
 
-    With `exchange_blocking`, the default, the methods block the thread; run them with `run_without_loop`.
+    Every method raises NoDaemonError or DebugAnswerError if it cannot get an answer. With `exchange_blocking`, the default, the
+    methods block the thread; run them with `run_without_loop`.
     """
 
     def __init__(self, path: Path, exchange: Exchange = exchange_blocking, *, wait_s: float = _ANSWER_S) -> None:
@@ -159,7 +160,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def pools(self) -> "tuple[WarmPoolSnapshot, ...]":
-        """Return the pools of interpreters for hooks, of hooks that keep running, and of WorkerPools, sorted by name."""
+        """Return the pools of Python interpreters, persistent hooks and WorkerPools, sorted by name."""
         from wharfinger.debug.encoding.encoding import pools_from_json  # noqa: PLC0415
 
         answer = await self._ask("/api/v1/pools/dump")
@@ -300,7 +301,8 @@ class DebugClient:
     async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> "RenderSnapshot | None":
         """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
 
-        A ``shown_to`` requests secrets, too. It is not sent, because the daemon asks the kernel which user is connected.
+        If ``shown_to`` is not empty, secrets are requested, too. Its value is not sent to the daemon, because the daemon asks the
+        kernel which user is connected.
         """
         from wharfinger.runtime.inspector import RenderSnapshot  # noqa: PLC0415
 
@@ -347,7 +349,8 @@ class DebugClient:
         return self._document(*await self._fetch(route, parameters))
 
     def _available(self, status: int, body: bytes) -> JsonValue:
-        """Return the document. If the daemon answers that it is not available, raise DebugAnswerError with the reason."""
+        """Return the JSON document in an answer. If the daemon answers that the document is not available, raise
+        DebugAnswerError with the reason."""
         text = body[:_MAX_REASON].decode("utf-8", "replace")
         if status == HTTPStatus.SERVICE_UNAVAILABLE and text.startswith(UNAVAILABLE):
             raise DebugAnswerError(text.removeprefix(UNAVAILABLE).rstrip("\n"))

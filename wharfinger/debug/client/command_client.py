@@ -1,4 +1,4 @@
-"""The connection of a command to a running daemon: the answer goes to stdout, a failure in one line to stderr."""
+"""The connection of a command to a running daemon. The answer goes to stdout, and a failure is reported in one line on stderr."""
 
 import argparse
 import shutil
@@ -33,13 +33,13 @@ def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None
 
 
 def add_dump_word(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """Add the optional word `dump`. It may be left out before a NAME, too (see :func:`with_name`)."""
+    """Add the optional word `dump`. A user may leave it out even if a NAME follows (see :func:`with_name`)."""
     what = parser.add_argument("what", nargs="?", default=DUMP, metavar=DUMP, help=help_text)
     complete_by(what, complete_name)
 
 
 def with_name(handler: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """Return a handler that reads a lone word as the NAME, unless it is `dump`."""
+    """Return a handler that reads a single word other than `dump` as the NAME."""
 
     def handle(args: argparse.Namespace) -> int:
         if args.what != DUMP:

@@ -68,7 +68,8 @@ async def queues_text(inspector: Inspector, name: str | None, output: str, colum
 
 
 async def statistics_text(inspector: Inspector, output: str) -> str:
-    """Return the output of `statistics`; empty while the daemon has no counters. ``prometheus`` is the format for scrapers."""
+    """Return the output of `statistics`; the text is empty while the daemon has no counters. ``prometheus`` is the format for
+    scrapers."""
     from wharfinger.debug.encoding.statistics import statistics_to_json  # noqa: PLC0415 - only this command needs them
     from wharfinger.debug.printing.statistics import statistics_lines  # noqa: PLC0415
 

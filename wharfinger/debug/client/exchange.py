@@ -133,7 +133,7 @@ def _chunks(connection: socket.socket, data: bytearray) -> bytes | None:
 
 
 def _size(line: bytes) -> int:
-    """Parse the line before a chunk. Raises _AnswerError."""
+    """Parse the size of a chunk from the line before it. Raises _AnswerError."""
     digits = line.partition(b";")[0].strip()
     if not digits or len(digits) > _MAX_DIGITS or digits.strip(b"0123456789abcdefABCDEF"):
         raise _AnswerError(_BAD_CHUNKS)

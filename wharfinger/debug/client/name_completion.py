@@ -34,8 +34,8 @@ def complete_by(action: argparse.Action, completer: Completer) -> None:
 def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
     """Return the names that begin with ``prefix``; none without a daemon.
 
-    After `get pools` and `get repositories`, these are names of pools or repositories; after `get versions`, names of packages
-    in the repositories; otherwise, names of packages of the daemon.
+    After `get pools`, these are names of pools; after `get repositories`, names of repositories; after `get versions`, names of
+    packages in the repositories; otherwise, names of packages of the daemon.
     """
     client = _client(parsed_args)
     try:
@@ -54,8 +54,8 @@ def complete_name(prefix: str, parsed_args: argparse.Namespace, **_others: objec
 
 
 def complete_instance(prefix: str, parsed_args: argparse.Namespace, **_others: object) -> list[str]:
-    """Return the names of the Applications in the namespace of ``parsed_args`` that begin with ``prefix``; none without a
-    daemon.
+    """Return the names of those Applications in the namespace of ``parsed_args`` whose names begin with ``prefix``; none without
+    a daemon.
     """
     namespace = f"{parsed_args.namespace}."
     try:

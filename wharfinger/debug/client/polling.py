@@ -36,7 +36,7 @@ class Pacer:
         self._asked_s = clock()
 
     def asked(self) -> None:
-        """Record that a question begins now."""
+        """Record that a question is being sent now."""
         self._asked_s = self._clock()
 
     def next(self, most_s: float = MOST_PAUSE_S) -> None:

@@ -1,3 +1,3 @@
-"""The pages about a daemon for a browser on the same machine (`wharfinger dashboard`). A separate process queries the debug
-socket, and serves HTML to the browser that has the one-time token.
+"""The web pages that show a daemon in a browser on the same machine (`wharfinger dashboard`). A separate process queries the
+debug socket, and serves HTML to the browser that has the one-time token.
 """

@@ -1,7 +1,7 @@
-"""The access control of the page: it decides which requests are admitted.
+"""The access control of the dashboard: it decides which requests are admitted.
 
-Pure. The page listens on a port of this machine, to which every local program, and every web page in a local browser,
-can send requests. Therefore:
+Pure. The dashboard listens on a port of this machine. Every local program, and every web page in a local browser, can send
+requests to this port. Therefore:
 
 * the Host header must name this machine, because an attacker can make another name resolve to its address (DNS rebinding);
 * the request must not come from another site's page (Sec-Fetch-Site);

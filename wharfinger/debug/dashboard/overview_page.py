@@ -1,4 +1,4 @@
-"""The first page, which shows the daemon, the graph of packages and their list; and the page of the queues. Pure."""
+"""Two pages: the first page, which shows the daemon and the graph and the list of packages, and the page of the queues. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,7 @@
 """The page of a package. Pure.
 
 It shows the package's state with a remedy, its conditions, objects with their health, drift, hooks with their output, queue,
-history, Events, log, and the graph around it.
+history, Events, log, and the graph of the packages related to it.
 """
 
 from typing import Final

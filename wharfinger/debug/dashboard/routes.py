@@ -18,7 +18,7 @@ from wharfinger.debug.graph.look import style_lines
 from wharfinger.httpd.messages import Answer, CutError, Handler, Request, Response, StreamingResponse
 
 CHANGES: Final = "/changes"
-"""The path of the changes of a page, within the folder that contains all paths."""
+"""The path of the changes of a page, within the folder with the secret name (see `gate`)."""
 MOST_STREAMS: Final = 16
 _FOLDER: Final = Path(__file__).parent / "static"
 _FILES: Final = {"style.css": "text/css", "refresh.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -47,7 +47,7 @@ HEADERS: Final = (
 
 
 def make_dashboard_handler(pages: Pages, gate: Gate, clock: Callable[[], float] = trio.current_time) -> Handler:
-    """Make the handler of a page server; ``clock`` counts seconds for the expiry of the token."""
+    """Make the handler of the dashboard's server; ``clock`` counts seconds for the expiry of the token."""
     site = _Site(pages, gate, clock)
     return site.answer
 
@@ -105,12 +105,12 @@ class _Site:
         if argument is None:
             return _html(400, self._templates.refused("There is no such page."))
         if self._streams >= MOST_STREAMS:
-            return _html(503, self._templates.refused(f"More than {MOST_STREAMS} pages are open; close some of them."))
+            return _html(503, self._templates.refused(f"{MOST_STREAMS} pages are open already; close some of them."))
 
         @asynccontextmanager
         async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
             if self._streams >= MOST_STREAMS:  # others were opened since the answer
-                raise CutError(f"more than {MOST_STREAMS} pages are open")
+                raise CutError(f"{MOST_STREAMS} pages are open already")
             self._streams += 1
             try:
                 async with aclosing(events_of(self._pages, self._templates, path, argument)) as events:

@@ -1,4 +1,4 @@
-"""The HTTP server of the page: it listens on this machine only, and admits a single browser."""
+"""The HTTP server of the dashboard: it listens on this machine only, and admits a single browser."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -22,12 +22,14 @@ LIMITS: Final = HttpLimits(
 
 
 class DashboardPortError(DebugError):
-    """The page cannot listen on its port."""
+    """The dashboard cannot listen on its port."""
 
 
 @asynccontextmanager
 async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[str]:
-    """Serve the page until the block is left; yields its address, which works once. Raises DashboardPortError."""
+    """Serve the dashboard until the ``async with`` block is left. Yields its address, which works once. Raises
+    DashboardPortError.
+    """
     try:
         listeners = await trio.open_tcp_listeners(port, host=HOST)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Snapshots of the inspector as JSON and back: the format of the debug socket.
+"""The snapshots of :mod:`wharfinger.runtime.inspector` as JSON, and back: the format of the debug socket.
 
 May import ``printing``.
 """

@@ -1,6 +1,8 @@
-"""The details of a package as JSON, and back: its objects, Events, log, hook snapshots, and what the next apply would change.
+"""The details of a package as JSON, and back: its objects, Events, log, hook snapshots, and what the next apply would change; and
+the trio tasks of the daemon.
 
-Shapes; each item is a record (:mod:`wharfinger.debug.encoding.records`)::
+Shapes; a key with ``?`` may be missing. Except in ``snapshots``, each item is a record
+(:mod:`wharfinger.debug.encoding.records`)::
 
     resources: {resources: [{package, kind, api_version, namespace, name, health, message?, apply?, error?, drift?,
                 labels?: [...]}]}

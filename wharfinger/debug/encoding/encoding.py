@@ -1,4 +1,4 @@
-"""Snapshots as JSON, and back: the format of the debug socket and of `-o json`.
+"""The snapshots of :mod:`wharfinger.runtime.inspector` as JSON, and back: the format of the debug socket and of `-o json`.
 
 Pure. Reading back what was written gives the same snapshot, so a client of the socket can replace the daemon's own Inspector.
 Readers ignore unknown keys and report missing keys by name, so an older command line can inspect a newer daemon.
@@ -10,11 +10,11 @@ duration that is written for people has a second key with the number of seconds:
     queues:    {queues: {<name>: queue}}
     pools:     {pools: {<name>: {state, size, ready, reserved, waiting, started, conflicts, failed, expired, refused, restarts,
                 problem?, kind?, starting?, claimed?, memory_bytes?, memory_limit_bytes?}}}
-    repositories: {repositories: {<name>: {source, ready, reason?, message?, scanned?, users?, packages?: [{package, versions?,
-                channels?, detailed?: [{version, digest?, channels?, description?, kubernetes?, changelog?, deprecated?}],
-                problem?}]}}}
+    repositories: {repositories: {<name>: {source, ready, reason?, message?, scanned?, users?, labels?: [...],
+                packages?: [{package, versions?, channels?, detailed?: [{version, digest?, channels?, description?, kubernetes?,
+                changelog?, deprecated?, unreadable?}], problem?}]}}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
-                next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (without tasks, only length)
+                next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (only length if there are no tasks)
     answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
 """
 
@@ -34,7 +34,7 @@ from wharfinger.runtime.inspector import (
     ValidSettings,
 )
 
-if TYPE_CHECKING:  # only a list of pools needs it
+if TYPE_CHECKING:  # at run time, only a list of pools needs this module
     from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 _VERDICTS: Final = {"Valid": ValidSettings, "Invalid": InvalidSettings, "Unknown": UnknownSettings}
@@ -98,7 +98,7 @@ def _task_to_json(task: TaskSnapshot) -> JsonObject:
 
 
 def answer_to_json(answer: SettingsAnswer) -> JsonObject:
-    """Return the verdict on some settings as JSON; empty lists of problems and warnings are included."""
+    """Return the verdict on some settings as JSON. Empty lists of problems and warnings are included, except for Unknown."""
     match answer:
         case ValidSettings():
             return {"verdict": "Valid", "problems": [], "warnings": [], **record_to_json(answer)}

@@ -9,7 +9,7 @@ Shapes; a key with ``?`` may be missing::
                 settings, values, hooks: [{name, bindings, runs, last_run?, last_error?, waiting?, reduced?}], queue: queue,
                 waits_for?: [...], operations?: [{operation, completed, in_flight?, interrupted?, earlier?}],
                 monitors?: [monitor], crds?: {established, kinds}, unmatched_overrides?: [...],
-                urls?: [...], drift?: [...], failing?: [...]}
+                urls?: [...], drift?: [...], failing?: [...], update?, rollback?}
     progress:  {completed, remaining, waiting_for}
     monitor:   {hook, binding, listed, locked, objects, watches, waiting, events, dropped, last_error?}
 
@@ -41,7 +41,7 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_version": ("installed", "version"),
     "installed_digest": ("installed", "digest"),
 }
-"""The paths of the fields that are in nested objects in JSON."""
+"""The paths in JSON of the fields that are in ``definition`` or ``installed``."""
 OWN_FIELDS: Final = frozenset(
     {"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE}
 )

@@ -110,7 +110,7 @@ def _hints(graph: Graph, output: str, document: str) -> Iterator[str]:
     if output == "mermaid" and is_too_much(graph, document):
         yield (
             f"mermaid draws at most {MAX_EDGES} edges and {MAX_CHARACTERS} characters unless its settings (maxEdges, maxTextSize)"
-            " allow more; name a package to draw its part, or use -o svg, which has no limit"
+            " allow more; name a package to draw only a part of the graph, or use -o svg, which has no limit"
         )
 
 

@@ -35,7 +35,9 @@ _KINDS: Final = {
 
 
 def graph_to_dot(graph: Graph) -> str:
-    """Return a DOT document. A node's identifier is its name if DOT can quote it plainly, else ``#`` and its number."""
+    """Return a DOT document. A node's identifier is its name if the name has only letters, digits and ``._-``, else ``#`` and the
+    node's number.
+    """
     ids = {node.name: _identity(node.name, number) for number, node in enumerate(graph.nodes)}
     return "".join(f"{line}\n" for line in _lines(graph, ids))
 

@@ -1,9 +1,11 @@
 """The column of each node in a drawing of a graph: a dependency is in a column to the left of its dependents.
 
-Pure, on numbered nodes. Such columns do not exist for a graph with cycles. Therefore all nodes are first put in one line, and
-an edge that points against the line is treated as if it were reversed. The line follows the strongly connected components in
-the order of Tarjan's algorithm (targets first). Inside a component it follows the strong edges (see `Edge`), so a strong edge is
-reversed only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. The
+Pure, on numbered nodes. Such columns do not exist for a graph with cycles. Therefore all nodes are first put in one line, targets
+before sources as far as possible. An edge whose source is before its target in the line is treated as if it were reversed. The
+strongly connected components are in the line in the order of Tarjan's algorithm. Inside a component, only the strong edges (see
+`Edge`) determine the order, so a strong edge is reversed only if strong edges form a cycle themselves.
+
+Then each node goes into the column right after its last dependency. The
 node is moved to the column right before its first dependent if the move shortens more edges than it lengthens.
 
 The time is linear in nodes and edges. There is no recursion, so a chain of ten thousand nodes is fine. The result depends only
@@ -62,7 +64,7 @@ def line_of(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def _targets_first(component: Sequence[int], nexts: Sequence[Sequence[int]]) -> list[int]:
-    """Return the members, each after its targets. A cycle among them is entered at its lowest number."""
+    """Return the members, each after its targets, except where a cycle prevents that. The search begins at the lowest number."""
     members, seen, line = set(component), set[int](), list[int]()
     for start in sorted(component):
         if start in seen:

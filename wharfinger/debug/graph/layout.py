@@ -3,7 +3,9 @@
 Pure: sizes and edges in, coordinates out, and equal input gives equal output. The columns are computed by
 :mod:`wharfinger.debug.graph.layers` and the order within a column by :mod:`wharfinger.debug.graph.rows`. This module moves
 each box towards the middle of its neighbors as far as the other boxes in its column allow (least squares, solved exactly by
-pooling neighbors that meet). Unconnected parts of the graph are laid out separately and packed in rows (*shelves*), so a
+the pool-adjacent-violators algorithm).
+
+Unconnected parts of the graph are laid out separately and packed in rows (*shelves*), so a
 hundred packages without dependencies form a block, not a tower.
 
 Dependencies are on the left. All boxes of a column are as wide as its widest box. y grows downwards.
@@ -57,7 +59,8 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A box for each node, and a line for each edge from its source to its target; a loop has no points.
+    """A box for each node, and a line for each edge from its source to its target. A loop (an edge from a node to itself)
+    has no points.
 
     A line crosses the gap between two columns from point 0 to 1, from 2 to 3 and so on. Between these pairs it goes straight
     through a column.
@@ -207,7 +210,9 @@ def _settle(
 
 
 def _monotone(ideal: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield the non-decreasing sequence that is nearest to the wanted numbers, by weighted squares (pool adjacent violators)."""
+    """Yield the non-decreasing sequence that is nearest to the wanted numbers, by weighted least squares (the
+    pool-adjacent-violators algorithm).
+    """
     pools: list[tuple[float, float, int]] = []
     for value, weight in ideal:
         pool = (value, weight, 1)
@@ -231,7 +236,9 @@ class _Lanes:
     middle: Sequence[float]
 
     def line(self, edge: Edge, route: tuple[int, ...] | None) -> tuple[Point, ...]:
-        """Return the points of a line, which begins and ends at the sides that face each other. ``route`` has its joints."""
+        """Return the points of an edge's line. It begins and ends at the sides of the two boxes that face each other. ``route``
+        has the joints of the edge.
+        """
         if edge.source == edge.target:
             return ()
         leftwards = self.column[edge.target] < self.column[edge.source]

@@ -1,7 +1,7 @@
 """The look of the SVG picture of a graph: colors for light and for dark backgrounds, signs, lines and arrowheads.
 
-Pure constants and small pieces of SVG. Color is never the only mark: each state has a sign of its own shape and is written out,
-and each kind of edge has its own line and arrowhead. The picture paints its own background, light unless the viewer prefers a
+Pure constants and small pieces of SVG. Color is never the only mark: each state has its own sign and is written out, and
+each kind of edge has its own line and arrowhead. The picture paints its own background, light unless the viewer prefers a
 dark one, so it is readable on any page.
 """
 
@@ -33,8 +33,8 @@ SHIFTS: Final = {
     EdgeKind.EXCLUDES: 10,
     EdgeKind.SUBSCRIBES: -10,
 }
-"""How far the line of each kind of edge is shifted down from the middle of its boxes, so that edges of different kinds between
-the same packages do not overlap.
+"""The distance by which the line of each kind of edge is shifted down from the middle of its boxes, so that edges of different
+kinds between the same packages do not overlap.
 """
 HEADS: Final = {
     EdgeKind.NEEDS: '<path class="head" d="M0,0 L-10,-5 L-10,5 Z"/>',

@@ -114,8 +114,9 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _ENDED_EARLY: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""The state of a node that the scheduler reports as failed although its last run only ended early, by the state of the package.
+"""The state that the graph shows for a node that the scheduler reports as failed, by the state of the package.
 
+With these states of the package, the last run of the node did not fail, but only ended early.
 A run ends early if it is cancelled, or if it is requested but never starts.
 """
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
@@ -132,7 +133,9 @@ def make_graph(nodes: Iterable[NodeSnapshot], packages: Iterable[PackageSnapshot
 
 
 def surroundings_of(graph: Graph, name: str) -> Graph | None:
-    """Return the package with all packages that it reaches, or that reach it, by edges; None if the name is unknown."""
+    """Return the part of the graph with the named package, all packages that it reaches by edges, and all that reach it; None if
+    the name is unknown.
+    """
     if not any(node.name == name for node in graph.nodes):
         return None
     down, up = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)

@@ -1,11 +1,14 @@
 """The order of the nodes in each column, chosen so that few edges cross: the middle step of a layered drawing.
 
 Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a *joint* in
-each column between. Edges to the same node share their joints, so forty packages that need the same package form a tree with one
+each column between its ends.
+
+Edges to the same node share their joints, so forty packages that need the same package form a tree with one
 trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the
 longest edges have none.
 
-The order is improved by barycenter sweeps in both directions, and the best order is kept.
+The order is improved by barycenter sweeps in both directions. The order with the fewest crossings is kept. In a large
+graph, the order of the last sweep is kept.
 """
 
 from bisect import bisect_right, insort
@@ -23,11 +26,11 @@ _WORTH_COUNTING: Final = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The order of all columns and the joints of all edges.
+    """The order of the nodes and joints in each column, and the joints of each edge.
 
     ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbors of each node or
-    joint in the next column on that side. ``routes`` are the joints that each edge passes from its source on; None for an edge
-    without joints.
+    joint in the next column on that side. ``routes`` are the joints that each edge passes from its source on; None for a loop,
+    and for an edge that has no joints because there would be too many.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -37,7 +40,7 @@ class Rows:
 
 
 def order_rows(column: Sequence[int], edges: Sequence[Edge]) -> Rows:
-    """Return the joints and the order of all columns, given the ``column`` of each node.
+    """Return the order in each column, and the joints of each edge, given the ``column`` of each node.
 
     The ends of an edge must be in different columns, except those of a loop.
     """
@@ -72,7 +75,9 @@ class _Joined:
         self._full = False
 
     def route(self, edge: Edge) -> tuple[int, ...] | None:
-        """Return the joints of an edge from its source on, creating missing ones; None once there are too many joints."""
+        """Return the joints of an edge from its source on, creating missing ones; None for a loop, and once there are too many
+        joints.
+        """
         if edge.source == edge.target or self._full:
             return None
         low, high = sorted((edge.source, edge.target), key=lambda node: self.column[node])
@@ -123,7 +128,7 @@ def _sweep(columns: list[list[int]], neighbours: Sequence[Sequence[int]], *, lef
 
 
 def _crossings(columns: Sequence[Sequence[int]], left: Sequence[Sequence[int]]) -> int:
-    """Count the crossings of edges between neighbouring columns."""
+    """Count the crossings of edges between neighboring columns."""
     place = {node: at for members in columns for at, node in enumerate(members)}
     total = 0
     for members in columns:

@@ -1,4 +1,4 @@
-"""The graph of packages as a picture: one self-contained SVG document that needs no script, no font and no display.
+"""The graph of packages as a picture: one self-contained SVG document, without scripts and without external fonts.
 
 Pure, and in ASCII. In all untrusted text, the characters that XML could misread or does not allow are escaped or replaced. A
 text that is too long for its box is cut there and given in full in the title, which viewers show under the pointer and
@@ -217,7 +217,9 @@ def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> b
 
 
 def _legend(graph: Graph, across: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the position (x and row) and the SVG of an entry for each node state and each kind of edge in the graph."""
+    """Yield the position (x and row) and the SVG of each entry: one for each node state and each kind of edge in the graph,
+    and one for edges that are waited for, if there are any.
+    """
     x, row = _MARGIN, 0
     for entry, columns in (*_state_entries(graph), *_edge_entries(graph)):
         room = round(columns * _LETTER) + 60

@@ -1,8 +1,8 @@
 """The graph of packages for a terminal: a list of packages, lowest order first, each with the packages that it names.
 
 Pure. Each package, its blockers (or its message), and each of its edges have a line of their own. Lines are wrapped if the
-width of the terminal is known. For a terminal that has only ASCII, branches are drawn in ASCII, and all other
-characters are escaped.
+width of the terminal is known. For a terminal that has only ASCII, branches are drawn in ASCII, and other characters
+are escaped when the list is printed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.text_width import width
 
 _LEAST_COLUMNS: Final = 30
-"""The terminal width below which lines are not wrapped, because the terminal wraps them anyway."""
+"""The width of a terminal below which this module does not wrap lines, but leaves that to the terminal."""
 _VERBS: Final = {
     EdgeKind.NEEDS: "needs",
     EdgeKind.NEEDS_IF_THERE: "optionally needs",

@@ -1,4 +1,4 @@
-"""The command `wharfinger get`: one table for all lists, with the options of kubectl."""
+"""The command `wharfinger get`, which prints every list as a table or a document, with options like those of kubectl."""
 
 import argparse
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from wharfinger.debug.listing.watching import WatchedList
 from wharfinger.formats.errors import FormatError
 
 if TYPE_CHECKING:
-    from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
+    from wharfinger.kube.selectors import LabelSelector  # imported at run time only for -l
 
 _EPILOG: Final = (
     "NAME selects the rows of one package. In the list of repositories, NAME is a repository; in the list of versions, "
@@ -58,7 +58,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         choices=LISTS,
         metavar="LIST",
         help="packages: Applications and Modules; applications; modules; repositories; versions: the versions of each "
-        "package that a resource follows by a range or a channel; queues: one for each package; hooks; resources: the "
+        "package for which a resource names a version range or a channel; queues: one for each package; hooks; resources: the "
         "objects of packages in the cluster, with their health; watches: the kubernetes bindings of hooks; pools: idle "
         "processes for runs of hooks, hooks that keep running, and pods; leader: the leading daemon. Singular and short names "
         "work, too",
@@ -133,7 +133,7 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def _fields(listing: Listing, rows: Sequence[Row], selection: Selection) -> str:
-    """Return the names of the first fields of a list's document, for a user whose template matches nothing."""
+    """Return the names of the top-level fields of a list's document, for a user whose template matches nothing."""
     document = listing.document(rows, selection)
     first = document[0] if isinstance(document, list) and document else document
     return ", ".join(first) if isinstance(first, dict) else "(none)"

@@ -16,7 +16,7 @@ from wharfinger.formats.text_table import layout
 from wharfinger.runtime.inspector import Inspector
 
 if TYPE_CHECKING:
-    from wharfinger.kube.selectors import LabelSelector  # a command without -l starts without it
+    from wharfinger.kube.selectors import LabelSelector  # imported at run time only for -l
 
 TABLE: Final = "table"
 WIDE: Final = "wide"
@@ -131,7 +131,7 @@ def document_text(document: JsonValue, output: str) -> str:
 def table_lines(
     listing: Listing, rows: Sequence[Row], output: str, columns: int | None, *, headers: bool = True
 ) -> list[str]:
-    """Return the lines of the table; none without rows."""
+    """Return the lines of the table; an empty list if there are no rows."""
     found = [row for row in rows if row.in_table]
     if not found:
         return []

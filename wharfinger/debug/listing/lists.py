@@ -49,5 +49,5 @@ def list_named(text: str) -> str:
 
 
 def listing_of(what: str, arrow: str = ARROW) -> Listing:
-    """Return the list that LISTS names ``what``; ``arrow`` is printed between two versions."""
+    """Return the list whose name in LISTS is ``what``; ``arrow`` is printed between two versions."""
     return _OF_PACKAGES[what](arrow) if what in _OF_PACKAGES else _OTHERS[what]()

@@ -74,13 +74,13 @@ def hooks_list() -> Listing:
 
 
 def watches_list() -> Listing:
-    """Return the list of monitors, one for each started ``kubernetes`` binding of a hook."""
+    """Return the list of watches: a row for each ``kubernetes`` binding of a hook whose watch has been started."""
     return Listing(
         "watches",
         _WATCHES,
         _read_watches,
         partial(_items, "watches"),
-        when_empty="no watches: no started hook has a kubernetes binding",
+        when_empty="no watches: no watch of a kubernetes binding has been started",
     )
 
 

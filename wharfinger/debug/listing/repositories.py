@@ -29,7 +29,7 @@ def repositories_list() -> Listing:
 
 
 def versions_list() -> Listing:
-    """Return the list of versions of the packages that a resource follows by a range or a channel.
+    """Return the list of the versions of each package for which a resource names a version range or a channel.
 
     The table has only the versions whose details are known; ``-o name`` and documents have all versions.
     """
@@ -38,8 +38,8 @@ def versions_list() -> Listing:
         _VERSIONS,
         _read_versions,
         _versions_document,
-        when_empty="no versions with details: no resource follows a range or a channel, or the repository gives only the names "
-        "of versions (-o name prints them)",
+        when_empty="no versions with details: no resource names a version range or a channel, or the repository gives only the "
+        "names of versions (-o name prints them)",
         namespaced=False,
         labelled=False,
     )

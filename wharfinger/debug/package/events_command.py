@@ -60,7 +60,7 @@ async def read_events(inspector: Inspector, name: str | None) -> tuple[ClusterEv
 
 
 def event_lines(events: Sequence[ClusterEventSnapshot], columns: int | None) -> list[str]:
-    """Return the lines of a table, with its header; none without Events."""
+    """Return the lines of a table, with its header; an empty list if there are no Events."""
     rows = [
         (_time(each.last), each.type, each.reason, str(each.count), each.subject, " ".join(each.message.split()))
         for each in events

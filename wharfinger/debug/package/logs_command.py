@@ -1,4 +1,4 @@
-"""The command `wharfinger logs`: the daemon's lines about one package, and the output of its hooks."""
+"""The command `wharfinger logs`: the daemon's log lines about one package, and the output of its hooks."""
 
 import argparse
 from typing import Final, cast

@@ -98,7 +98,7 @@ def unknown_condition(goal: Goal, package: PackageSnapshot) -> str:
 
 
 def progress_text(package: PackageSnapshot | None) -> str:
-    """Describe what a package does now, for the line of progress and for the end of a wait."""
+    """Describe what a package does now, for the progress line, and for the error when the time is over."""
     if package is None:
         return "there is no such package yet"
     parts = [f"{package.state}: {package.message}" if package.message else package.state]

@@ -1,8 +1,9 @@
 """A JSON value as text for people and programs: JSON or YAML that is safe on a terminal and can be parsed back.
 
-Pure. The parsed value is the same, except for NaN, infinities and lone surrogates, which JSON cannot express. An odd character,
-number or depth in one package's settings must not prevent the whole dump. If block-style YAML cannot express a value, or only in
-a way that is unsafe on a terminal, the value is written as JSON with escapes, which is also YAML.
+Pure. The parsed value is the same, except for NaN, infinities and lone surrogates, which JSON cannot express. A strange
+character or number, or a deep nesting, in one package's settings must not make the whole dump fail. If block-style YAML cannot
+express a value, or can express it only in a way that is unsafe on a terminal, the value is written as JSON with escapes, which is
+also YAML.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -29,7 +30,7 @@ def render_json(value: JsonValue) -> str:
 
 
 def render_yaml(value: JsonValue) -> str:
-    """Return block-style YAML in the value's own key order, or JSON that is also YAML (see the module)."""
+    """Return block-style YAML in the value's own key order, or JSON that is also YAML (see the docstring of the module)."""
     from wharfinger.formats.yaml.writer import write_yaml  # noqa: PLC0415 - commands that print a table start without it
 
     try:

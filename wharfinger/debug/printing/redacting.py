@@ -1,8 +1,8 @@
-"""Snapshots without secrets: dumps are pasted into tickets, so everything that leaves the daemon is redacted.
+"""Snapshots without secrets: dumps are pasted into tickets, so every snapshot that leaves the daemon is redacted.
 
 Pure. Settings and values are redacted by their keys. The secrets found there, and those that the runtime names (write-only
-settings, values from Secrets), are then redacted everywhere else too, because an error that quotes a password is as bad as
-the setting itself. All other secrets are recognized only by their form.
+settings, values from Secrets), are then redacted in all other texts too, because an error message may quote a
+password. All other secrets are recognized only by their form.
 """
 
 from collections.abc import Collection, Iterable
@@ -88,8 +88,8 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
 
 
 def redact_repository(repository: RepositorySnapshot, secrets: Collection[str]) -> RepositorySnapshot:
-    """Return the repository with its texts redacted: errors may quote answers of registries, and descriptions are foreign
-    text.
+    """Return the repository with its texts redacted: errors may quote answers of registries, and descriptions come from
+    the authors of packages.
     """
     text = TextRedactor(secrets)
     return replace(

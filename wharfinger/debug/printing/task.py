@@ -5,7 +5,7 @@ from wharfinger.runtime.inspector import QueueSnapshot, TaskSnapshot
 
 
 def doing_text(queue: QueueSnapshot) -> str:
-    """Describe the first task that runs, with the reason of its wait, or else the first task that is parked or will be retried;
+    """Describe the first task that runs, with what it waits for, or else the first task that is parked or will be retried;
     empty if there is no such task.
     """
     for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
@@ -17,7 +17,7 @@ def doing_text(queue: QueueSnapshot) -> str:
 
 
 def task_why_text(task: TaskSnapshot) -> str:
-    """Return why a task is where it is: what it waits for, why it was queued, and its last error."""
+    """Return the reasons for the state of a task: what it waits for, why it was queued, and its last error."""
     waits_for = f"waits for {task.waits_for}" if task.waits_for else ""
     return "; ".join(why for why in (waits_for, task.cause, task.error) if why)
 

@@ -1,6 +1,6 @@
 """Profiles in the formats of other tools: collapsed stacks for flame graphs, and files of speedscope. Pure.
 
-The stacks of waiting threads have a root of their own, so that they do not hide the work.
+The stacks of waiting threads have a separate root frame, so that they do not hide the work.
 """
 
 from typing import Final

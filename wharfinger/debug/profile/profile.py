@@ -44,7 +44,9 @@ class ProfileSnapshot:
 
     ``threads`` is the largest number of threads in one sample; idle threads of the pool of worker threads are not
     counted. ``main_cpu_s``, ``others_cpu_s`` and ``sampling_cpu_s`` are the processor times of the main thread, of all other
-    threads, and of the thread that sampled. ``unlisted_s`` is the time in stacks that are left out because there were
+    threads (including the thread that sampled), and of the thread that sampled.
+
+    ``unlisted_s`` is the time in stacks that are left out because there were
     too many different stacks.
     """
 

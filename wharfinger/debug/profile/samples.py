@@ -42,7 +42,9 @@ _Key = tuple[bool, tuple[int, ...]]
 
 
 class ProcessorTimes(NamedTuple):
-    """The processor times of the main thread, of all other threads, and of the thread that samples, in seconds."""
+    """The processor times of threads, in seconds. ``others`` is the time of all threads except the main thread. It includes
+    ``sampling``, the time of the thread that samples.
+    """
 
     main: float
     others: float

@@ -55,5 +55,5 @@ def text_answer(status: int, text: str) -> Response:
 
 
 def listing_text(names: frozenset[str] | tuple[str, ...]) -> str:
-    """Return names as a sorted list for the text of a refusal; ``none`` without names."""
+    """Return names as a sorted list for the text of a refusal; ``none`` if there are no names."""
     return ", ".join(sorted(names)) or "none"

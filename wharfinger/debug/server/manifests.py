@@ -27,7 +27,8 @@ def redacted_manifest(manifest: str, secrets: Collection[str]) -> str:
 
 
 def _redacted(piece: str, text: TextRedactor, secrets: Collection[str]) -> Iterator[str]:
-    # Only a line of its own is recognized as a comment. If YAML finds more documents in a piece, only the first has comments.
+    # Only a line of its own is recognized as a comment. If YAML finds several documents in a piece, only the first keeps its
+    # comments.
     comments = takewhile(lambda line: line.startswith("#"), piece.removeprefix("---").lstrip().splitlines())
     for document in read_yaml_all(piece, what="the rendered manifest"):
         yield "---\n"

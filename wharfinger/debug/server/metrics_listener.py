@@ -1,8 +1,8 @@
 """Metrics for scrapers over the network: GET requests for five of the debug server's paths, and nothing else.
 
 Any process that reaches the port may send requests. Therefore the port is closed by default, no path changes anything, and
-verdicts are returned without their reasons. Many requests cost the daemon little: there are at most CONNECTIONS connections,
-requests have no body, and metrics are collected at most once in FRESH_S seconds.
+``/readyz`` does not return the reason for its verdict. Many requests cost the daemon little: there are at most CONNECTIONS
+connections, requests have no body, and the metrics of one path and query are collected at most once in FRESH_S seconds.
 """
 
 import logging

@@ -1,4 +1,5 @@
-"""The routes about details of one package: its objects, Events, log, hook snapshots, and what the next apply would change.
+"""The routes about details of one package: its objects, Events, log, hook snapshots, and what the next apply would change; and
+the route about the trio tasks of the daemon.
 
 Their answers are redacted like all others, and bounded: the runtime limits the Events and log lines of a package.
 """
@@ -103,7 +104,7 @@ async def _difference(inspector: Inspector, request: Request) -> Response:
 async def _snapshots(inspector: Inspector, request: Request) -> Response:
     name = request.path.removeprefix(SNAPSHOTS)
     if not name:
-        return text_answer(400, "the path ends with the name of a package")
+        return text_answer(400, "expected the name of a package at the end of the path")
     found = await inspector.hook_snapshots(name)
     if found is None:
         return text_answer(404, f"{NO_PACKAGE}{name!r}")

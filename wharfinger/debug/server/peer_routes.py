@@ -39,7 +39,7 @@ _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
 def peer_route(path: str) -> Route | None:
-    """Return the route of a path that one of these programs has; None for any other path."""
+    """Return the route whose pattern in PEER_ROUTES, such as ``/module/{name}/render``, matches a path; None if there is none."""
     for pattern, route in _PATTERNS:
         if pattern.fullmatch(path):
             return route
@@ -176,8 +176,8 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Return the values or the settings of a module. With ``global=true``, return an object with the global ones and those of
-    the module, each under a key of its own.
+    """Return the values or the settings of a module. With ``global=true``, return an object with two keys: one has the global
+    values or settings, the other one those of the module.
     """
     package, form = await _module(inspector, request)
     if package is None:

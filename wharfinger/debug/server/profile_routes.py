@@ -1,7 +1,7 @@
 """The route that takes a profile of the daemon (:mod:`wharfinger.debug.profile`).
 
-The answer is streamed, although it is sent as a whole at the end. So the server notices if the client disconnects or the daemon
-ends, and stops the sampling. A profile covers the whole process, so at most one profile is taken at a time.
+The answer is a stream, although it has only one chunk. While a stream is open, the server notices if the client disconnects or
+the daemon shuts down, and then stops the sampling. A profile covers the whole process, so at most one profile is taken at a time.
 """
 
 import threading
@@ -33,8 +33,8 @@ _MEDIA_TYPES: Final[dict[ProfileFormat, str]] = {
 _REQUESTED: Final = threading.Lock()
 """Held while a request for a profile is open."""
 _WORKING: Final = threading.Lock()
-"""Held by the thread that takes a profile. If the client disconnects while the profile is written, the thread outlasts the
-request.
+"""Held by the thread that takes a profile. If the client disconnects while the profile is being formatted, the thread
+outlasts the request.
 """
 
 

@@ -31,7 +31,7 @@ def make_handler(inspector: Inspector) -> Handler:
     async def handle(request: Request) -> Answer:
         route = find_route(request.path)
         if route is None:
-            return text_answer(404, f"no such path: {request.path}; /endpoints lists them")
+            return text_answer(404, f"no such path: {request.path}; /endpoints lists all paths")
         if request.method not in route.methods:
             allowed = ", ".join(route.methods)
             return msgspec.structs.replace(

@@ -1,8 +1,7 @@
-"""The debug server: an Inspector on a Unix socket that only its owner and root can reach.
+"""The debug server: it answers from an Inspector, on a Unix socket that only its owner and root can open.
 
 It listens on a socket file and not on a port, because a client can read the whole state of the daemon. The mode of the file
-is the access control, and it also holds on machines with many users. :mod:`wharfinger.debug.server.socket_file` creates the
-file.
+is the access control, also on machines with many users. :mod:`wharfinger.debug.server.socket_file` creates the file.
 """
 
 import os
@@ -42,7 +41,7 @@ async def open_debug_server(
 ) -> AsyncIterator[None]:
     """Serve ``inspector`` on ``path`` until the ``async with`` block is left; requests in flight are still answered.
 
-    If a ``listener`` is given or inherited from systemd, it is used instead, and ``path`` is not touched, because its file
+    If a ``listener`` is given, or inherited from systemd, the server uses it and does not touch ``path``, because the socket file
     belongs to systemd. Raises DebugSocketError.
     """
     listener = listener or inherited_listener(os.environ)

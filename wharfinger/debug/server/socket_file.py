@@ -1,9 +1,10 @@
 """The debug socket as a file: it is private from its creation, and replaces the file of a dead daemon, but never the file of a
 running one.
 
-* The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither
-  the umask nor a window between bind and chmod matters.
-* A socket file outlives its daemon. A file that no process listens on is removed; if a process listens, that is an error.
+* The socket has mode 0600 before it has a name. Linux creates the socket file with the mode of the socket, so other users can
+  never open it, whatever the umask is.
+* A socket file outlives a daemon that is killed.
+  A file that no process listens on is removed; if a process listens, that is an error.
 * The check, the removal and the bind happen under a lock on the folder, so if two daemons start at the same time, one of
   them fails with a clear error.
 * At the end the file is removed only if it is still the one that was created here.
@@ -39,8 +40,8 @@ class SocketFile:
 def bind_socket_file(path: Path) -> SocketFile:
     """Listen on ``path``. Its folder is created (0700) if it is missing.
 
-    Raises DebugSocketError if the path is too long, if other users may write to the folder, if a running daemon listens on the
-    path, or if the path is another kind of file.
+    Raises DebugSocketError if this is not possible, for example because the path is too long, other users may write to the
+    folder, a running daemon listens on the path, or the path is another kind of file.
     """
     if problem := too_long_socket(path):
         raise DebugSocketError(

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 
 def fitted_widths(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Return widths that together take at most ``room``: the widest columns shrink first, and none below its ``least``.
+    """Return widths that together take at most ``room``: the widest columns shrink first, and none becomes narrower than its
+    ``least``.
 
     If even these least widths do not fit, the result is wider than ``room``. A column that is narrower than its ``least`` from
     the beginning keeps its width.

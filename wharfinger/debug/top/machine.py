@@ -1,6 +1,6 @@
 """The transitions of the live view: a state and an event in, a state and effects out. Pure.
 
-Three modes have keys of their own, checked in this order:
+There are three modes, checked in this order. Each has its own keys:
 
 =========  ==========================================================================================
 help       any key returns to what was shown

@@ -1,4 +1,4 @@
-"""A pipe that wakes the live view: for an answer of the daemon, and for signals.
+"""A pipe that wakes the live view when an answer of the daemon or a signal arrives.
 
 While it is open, a signal of SIGNALS does nothing but write its number into the pipe, so none of them interrupts a picture that
 is being drawn, and the terminal is always restored.

@@ -158,7 +158,8 @@ class ArchiveTree:
                 path = (*folder, name)
                 end = ends.get(path, path)
                 node = self._nodes.get(end)
-                # The kernel limits the links of one path in the same way. The limit also ends a link to its own parent.
+                # The kernel limits the links of one path in the same way. The limit also ends the walk through a link to its own
+                # parent folder.
                 deeper = hops + (path in ends)
                 if node is not None and node.kind is Kind.DIRECTORY and deeper <= _MOST_HOPS:
                     pending.append((end, deeper))

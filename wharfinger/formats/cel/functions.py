@@ -1,7 +1,7 @@
 """The functions that Kubernetes adds to CEL and the library lacks: a table of them, with their types. Pure.
 
-``[1, 2].isSorted()``, ``quantity('1Gi')``, ``'a1'.find('[0-9]')``: each overload has the types of its parameters in the
-library's notation, the receiver first, and its implementation on plain Python values (a list is a list, a timestamp a
+Examples are ``[1, 2].isSorted()``, ``quantity('1Gi')`` and ``'a1'.find('[0-9]')``. Each overload has the types of its parameters
+in the library's notation (the receiver first), and its implementation on plain Python values (a list is a list, a timestamp a
 datetime). ``docs/cel.md`` lists the functions that rules can use, and those that are missing.
 """
 

@@ -1,7 +1,7 @@
-"""One JSON document in compressed bytes, for keeping thousands of objects that are rarely read.
+"""One JSON document in compressed bytes, for code that keeps thousands of objects and rarely reads them.
 
 A parsed object takes four to eight times the memory of its text, and the text about three times the memory of its `zlib` form.
-Code that keeps many objects stores them in this form. Code that only passes on the text of a document need not parse it.
+Code that keeps many objects stores them as :class:`PackedJson`. Code that only passes on a document's text need not parse it.
 """
 
 import zlib
@@ -10,7 +10,7 @@ from typing import Final
 from wharfinger.formats.json.value import JsonValue, decode_json
 
 SMALL: Final = 256
-"""The size in bytes from which compression saves more than it costs."""
+"""The size in bytes above which compression saves more than it costs."""
 MAX_BYTES: Final = 64 * 1024 * 1024
 _LEVEL: Final = 1
 _WINDOW: Final = 4096

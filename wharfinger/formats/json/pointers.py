@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def pointer_steps(pointer: str) -> tuple[str, ...]:
-    """Return the steps of a pointer, unescaped: ``/a~1b/0`` → ``("a/b", "0")``; () for ``""``, the whole document."""
+    """Return the steps of a pointer, unescaped: ``/a~1b/0`` → ``("a/b", "0")``. The pointer ``""`` has no steps."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 

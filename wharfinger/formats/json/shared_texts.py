@@ -9,9 +9,9 @@ from typing import Final
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 LONGEST: Final = 200
-"""The length in characters up to which a text is shared; longer ones are rarely equal."""
+"""The length in characters up to which a text is shared; longer texts are rarely equal."""
 DEEPEST: Final = 4
-"""The depth down to which texts are shared; it includes the texts in a list of conditions."""
+"""The depth of nesting down to which texts are shared. The texts in ``status.conditions`` are within this depth."""
 
 
 def with_shared_texts(obj: JsonObject) -> JsonObject:

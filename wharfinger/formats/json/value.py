@@ -22,7 +22,7 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_DEPTH: Final = 200
-"""The most levels of nested containers; Kubernetes objects have far fewer, and Python's recursion limit is far above."""
+"""The maximum depth of nested containers. Kubernetes objects are far less deep, and Python's recursion limit is far higher."""
 
 
 class JsonError(FormatError):
@@ -96,9 +96,9 @@ def canonical_json(value: JsonValue) -> bytes:
 def checksum(value: JsonValue) -> str:
     """Return ``sha256:<64 hex>`` of the canonical JSON.
 
-    An absent mapping and an empty one must have the same checksum: pass ``value or {}``.
+    An absent mapping and an empty one must have the same checksum, so pass ``value or {}`` for a mapping that may be None.
     """
-    from hashlib import sha256  # noqa: PLC0415 - a client of the daemon starts without it
+    from hashlib import sha256  # noqa: PLC0415 - a client of the daemon starts faster without it
 
     return "sha256:" + sha256(canonical_json(value)).hexdigest()
 
@@ -159,7 +159,7 @@ def as_object(value: JsonValue, what: str) -> JsonObject:
 
 
 _member: Final = cast("Callable[[JsonObject, str | int], JsonValue]", dict.get)
-"""A function that returns a member, or None; an index finds nothing in an object."""
+"""A function that returns a member of an object, or None; for an integer, it returns None, because keys are strings."""
 
 
 def find(value: JsonValue, *path: str | int) -> JsonValue:
@@ -215,7 +215,7 @@ def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
 
 
 def strings_of(value: JsonValue) -> list[str]:
-    """Return the strings of a list, without its other items; any other value has no strings."""
+    """Return the strings of a list, without its other items; an empty list for a value that is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""The JSONPath of CustomResourceDefinitions (printer columns, scale paths, selectable fields) and of the command line.
+"""JSONPath in CustomResourceDefinitions (printer columns, scale paths, selectable fields) and on the command line.
 
 The module supports what definitions use (client-go's ``util/jsonpath`` without templates): fields (with ``\\.`` for a dot in a
 name), ``['field']``, ``[0]``, ``[-1]``, ``[*]`` and filters ``[?(@.type=="Ready")]`` with ``==`` and ``!=``.

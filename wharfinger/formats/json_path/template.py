@@ -1,7 +1,8 @@
 """The templates of ``-o jsonpath=...``, as in kubectl: text, paths in braces, ``{range}`` … ``{end}``, and quoted text.
 
-``{range .items[*]}{.name}{"\\t"}{.state}{"\\n"}{end}``. A text without braces is one path. Inside of a range, paths start at the
-item; a path that starts with ``$`` starts at the document. A missing field prints nothing. Pure.
+For example, ``{range .items[*]}{.name}{"\\t"}{.state}{"\\n"}{end}`` prints one line for each item. A text without braces is one
+path. Inside of a range, paths start at the item; a path with ``$`` at its beginning starts at the document. A missing field
+prints nothing. Pure.
 """
 
 import json

@@ -143,7 +143,7 @@ def _replaced(value: JsonValue) -> JsonValue:
 
 
 def _unused_key(key: str, taken: JsonObject) -> str:
-    """Return a key that is not in use yet, so that different keys stay different."""
+    """Return a key that is not in use yet, so that two keys do not become one when they are redacted."""
     free, count = key, 1
     while free in taken:
         count += 1
@@ -152,9 +152,9 @@ def _unused_key(key: str, taken: JsonObject) -> str:
 
 
 def redacted_texts(obj: JsonObject) -> set[str]:
-    """Return the values that `redact_object` would replace by the mark as a whole, as text.
+    """Return, as texts, the values that `redact_object` would replace completely by the mark.
 
-    They are found by comparing the object with its redacted form, which has the same shape.
+    The values are found by comparing the object with its redacted form, which has the same shape.
     """
     found: set[str] = set()
     pairs: list[tuple[JsonValue, JsonValue]] = [(obj, redact_object(obj))]

@@ -1,8 +1,9 @@
 """The removal of secrets from text that is printed: logs, errors, dumps, anything a user pastes into a ticket.
 
 Secrets are found in two ways. Secrets that the caller passes are replaced everywhere, also in base64, percent-encoded or escaped
-for JSON, and so is each longer line of such a secret. Other credentials are recognized by their form: user info in URLs, bearer
-tokens, JSON web tokens, private keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines with such keys.
+for JSON. If such a secret has several lines, each line of at least eight characters is replaced, too. Other credentials are
+recognized by their form: user info in URLs, bearer tokens, JSON web tokens, private keys in PEM, ``password=…``, ``--token …``,
+``"apiKey": "…"``, and YAML lines with such keys.
 The second way cannot find all secrets, so a caller that knows a secret should pass it.
 
 In two cases the text after such a key is kept, because it is no secret. The first case is an error about a file or an object
@@ -159,7 +160,10 @@ def _without_patterns(text: str) -> str:
 
 
 def _without_pairs(text: str) -> str:
-    """Replace secrets in ``key=value`` anywhere, and in ``key: value`` at the start of a line or a JSON member."""
+    """Replace secrets in ``key=value`` and ``key: value``.
+
+    A key before a colon that may be a common word counts only at the start of a line or a JSON member.
+    """
     parts: list[str] = []
     done = at = 0
     while match := _KEY.search(text, at):
@@ -192,7 +196,7 @@ def _is_a_common_word(key: str) -> bool:
 
 
 def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
-    """Return whether the fixed words of an error follow the key, so that the key is the name of a file."""
+    """Return whether an error follows the key, so that the key is the end of the name of a file or an object."""
     if pair["sign"] != ":":
         return False
     if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
@@ -216,7 +220,7 @@ def _is_a_path(text: str, pair: re.Match[str]) -> bool:
 
 
 def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
-    """Return the replacement of the value at ``at``, and the end of the value.
+    """Return the replacement of the value at ``at``, and the end of the value; None if the value is kept.
 
     ``indent`` is the indentation of a YAML line, None for any other text.
     """
@@ -238,7 +242,7 @@ def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
 def _block_end(text: str, at: int, indent: int) -> int:
     """Return the end of the block that begins at ``at``; ``at`` itself if there is no such block.
 
-    The lines of the block are indented deeper than ``indent`` or blank. Blank lines at its end do not belong to it.
+    Each line of the block is blank, or is indented deeper than ``indent``. Blank lines at the end do not belong to the block.
     """
     end = at
     while line := _BLOCK_LINE.match(text, at):

@@ -1,15 +1,15 @@
 """An upper bound of the cost of checking a value, computed before the value is checked.
 
 A schema comes from a package and a value from its user, and all packages wait during the check. For each part of the value,
-jsonschema-rs needs a time that is linear in the schema. But the *product* matters: a short list of alternatives under
-``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most that
-one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
+jsonschema-rs needs a time that is linear in the schema. So the whole time is a product: even a short list of alternatives
+under ``additionalProperties`` is checked for every member of a large map. The factors are the :func:`width` of the schema, which
+is the highest cost that one part of a value can have, and the :func:`size` of the value, which is the number of its parts.
 
-Costs add up only if several schemas apply to the same part of a value (allOf, anyOf, oneOf, not, patterns of names). The schema
-of a property applies only to the value of this property. So a custom resource's schema with many properties still has a small
-width.
+The costs of several schemas are added only if they apply to the same part of a value (allOf, anyOf, oneOf, not,
+patternProperties). The schema of a property applies only to the value of this property. So a custom resource's schema with many
+properties still has a small width.
 
-The unit is about 6 ns, the time for one plain keyword; the weights of the other keywords are measured against it.
+The unit of cost is the time for one plain keyword, about 6 ns. The weights of the other keywords were measured in this unit.
 """
 
 from typing import Final
@@ -39,12 +39,12 @@ _UNIQUE: Final = 20
 
 
 def width(schema: JsonValue) -> int:
-    """Return the most that one part of a value costs; ``schema`` is JSON Schema as ``conversion`` makes it."""
+    """Return the highest cost of one part of a value; ``schema`` is JSON Schema as ``conversion`` makes it."""
     return max(_widths(schema))
 
 
 def size(value: JsonValue, most: int) -> int:
-    """Return the number of parts of the value, long texts counted as several; counting ends above ``most``."""
+    """Return the number of parts of the value. A long text counts as several parts. Counting ends above ``most``."""
     count = 0
     pending: list[JsonValue] = [value]
     while pending and count <= most:
@@ -110,7 +110,10 @@ def _own_weight(schema: JsonObject) -> int:
 
 
 def _compared(value: JsonValue) -> int:
-    """Return the cost of finding a value in an enum: only strings are looked up; all other values are compared one by one."""
+    """Return the cost of finding a value in an enum.
+
+    If the enum has only strings, the value is looked up. Otherwise, the value is compared with each value of the enum.
+    """
     values = value if isinstance(value, list) else [value]
     if all(isinstance(item, str) for item in values):
         return 1

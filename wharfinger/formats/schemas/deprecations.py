@@ -1,7 +1,7 @@
 """Warnings about settings that their schema marks as deprecated. Pure.
 
 The keywords are ``deprecated: true`` (OpenAPI), ``x-deprecated`` and ``x-doc-deprecated`` (documentation of Deckhouse
-modules); a text in place of true names the replacement.
+modules). A text instead of true, such as the name of a replacement, becomes a part of the warning.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ def has_deprecated(schema: JsonValue) -> bool:
 
 
 def deprecation_warnings(value: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
-    """Return at most MAX_FOUND warnings about the deprecated parts of a value, which is as its user wrote it (without defaults).
+    """Return at most MAX_FOUND warnings about the deprecated parts of a value, which must not have defaults filled in.
 
     Only the beginning of a very large value is searched.
     """

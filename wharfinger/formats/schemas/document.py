@@ -6,8 +6,8 @@ boolean), and every list of schemas is a list. As in Go, keywords that are null 
 ``$ref`` is left.
 
 References are local (``#/definitions/x``). Members beside a ``$ref`` override the target's members of the same names. A
-reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema times
-the size of the value. ``cost`` limits that product; this module limits the alternatives, which make it grow.
+reference that leads back to itself is refused. Without recursion, checking a value costs at most the size of the schema times
+the size of the value. The module ``cost`` limits this product. This module limits the alternatives, which make it grow.
 """
 
 import json
@@ -21,7 +21,7 @@ from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, canonical_json, type_name
 
 MAX_NODES: Final = 200_000
-"""The most JSON values in a schema with its references replaced; the largest known custom resources have a tenth of it."""
+"""The most JSON values in a schema with its references replaced. The largest known schemas have a tenth of this number."""
 MAX_BRANCHES: Final = 256
 """The largest number of schemas in one allOf, anyOf or oneOf."""
 MAX_ALL_BRANCHES: Final = 5_000

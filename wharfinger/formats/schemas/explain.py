@@ -106,7 +106,7 @@ class _Explanation:
         return [Problem(here, f"fits none of {count} alternatives: {'; or '.join(ways)}")]
 
     def of_decisions(self, errors: Iterable[jsonschema_rs.ValidationError], value: JsonValue) -> tuple[Problem, ...]:
-        """Return the errors of the deciding engine as problems."""
+        """Return the errors of jsonschema-rs, the deciding engine, as problems."""
         found: dict[Problem, None] = {}
         for error in errors:
             for finding in _findings(error, value, self.schema):

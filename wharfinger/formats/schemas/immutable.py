@@ -5,7 +5,7 @@ A part that the old value does not have may be set. Removing a part is a change.
 and oneOf, and in these parts:
 
 ==========================  ==========================================================================================
-part of the value           compared with, in the old value
+part of the value           part of the old value with which it is compared
 ==========================  ==========================================================================================
 properties                  the property of the same name
 additionalProperties        the key of the same name, for keys that are not properties and that both sides have
@@ -35,7 +35,7 @@ from wharfinger.formats.schemas.work import Work, WorkError
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
 MAX_COMPARED: Final = 200_000
-"""The most schemas and parts of a value that are compared, which takes about half a second."""
+"""The most comparisons of a part of a value under one schema. So many comparisons take about half a second."""
 
 _BELOW: Final = ("items", "additionalItems", "additionalProperties", "allOf", "anyOf", "oneOf")
 _NOT_COMPARED: Final = ("patternProperties", "not")

@@ -34,8 +34,7 @@ class Budget(FormatChecker):
 
 
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
-    """Return a validator for one use. The deciding engine must have compiled ``schema``, and validated values must come from
-    `quiet`.
+    """Return a validator for one use. jsonschema-rs must have compiled ``schema`` before. Validate only values from `quiet`.
 
     The validator's iterators raise WorkError when more than ``work`` keywords, members and items have been checked.
     """

@@ -1,8 +1,8 @@
 r"""Patterns of schemas: written for Go's RE2, matched by an engine that is linear in the text.
 
-Authors write patterns for Go, because Kubernetes and its operators match them there. Look-around and back references do not
-exist in Go, and cannot be matched in linear time, so they are refused when the schema is read. The rest is translated into the
-dialect of the matching engine where the two differ. In Go, a ``{`` that begins no repetition is a plain character, and so is a
+Authors write patterns for Go, because Kubernetes and its operators match them with Go. Look-around and back references do not
+exist in Go, and cannot be matched in linear time, so they are refused when the schema is read. Where the dialect of the matching
+engine differs from Go's, the pattern is translated. In Go, a ``{`` that begins no repetition is a plain character, and so is a
 ``[`` or ``&&`` inside a class; ``\s`` matches only ASCII, ``[[:alpha:]]`` names a class, and ``\Q…\E`` quotes.
 """
 

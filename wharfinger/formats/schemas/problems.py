@@ -1,7 +1,7 @@
 """The wording of problems with a value: one short sentence for each keyword of a schema.
 
-A sentence never shows a list or an object. If ``shown`` is False, a sentence shows nothing of the checked value but its type, so
-that secrets do not get into logs and statuses. Foreign text is cut.
+A sentence never shows a list or an object. If the parameter ``shown`` is False, a sentence shows nothing of the checked value
+but its type, so that secrets do not get into logs and statuses. Foreign text is cut.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from wharfinger.formats.schemas.problem import Problem
 _LONGEST: Final = 80
 _LISTED: Final = 12
 _MATCHED: Final = 500
-"""The most known names that are compared with an unknown one, to find a similar one."""
+"""The most known names that are compared with an unknown name, to suggest a similar name."""
 
 _TYPE_NAMES: Final = {
     "string": "a string",
@@ -33,7 +33,7 @@ _TYPE_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of a validator: a keyword with its value, and the value that does not fit it.
+    """The finding of a validator: a keyword of the schema, the keyword's value, and ``instance``, the value that violates it.
 
     ``path`` is the path of ``instance``. ``name`` is the name of a missing property (keyword ``required``) or of an unknown one.
     """

@@ -1,8 +1,8 @@
 """The transformations that addon-operator applies to the schemas in a module's ``openapi/`` before it uses them.
 
 Each function takes a document as it was read and returns a new one with its references replaced (see
-:func:`~wharfinger.formats.schemas.document.expanded`), so they can be applied one after another. The order that packages
-expect is ``closed(settings)``, ``closed(extended(values, settings))`` and, for Helm,
+:func:`~wharfinger.formats.schemas.document.expanded`), so they can be applied one after another. Packages
+expect ``closed(settings)`` for settings, ``closed(extended(values, settings))`` for values and, before Helm renders the chart,
 ``required_for_helm(closed(extended(values, settings)))``.
 """
 
@@ -57,8 +57,8 @@ def _closed_inside(schema: JsonObject) -> JsonObject:
 def extended(document: JsonObject, base: JsonObject) -> JsonObject:
     """Return the document, merged with the base if it has ``x-extend: {schema: …}``; otherwise only expanded.
 
-    The result has the definitions, required, properties, patternProperties, title, description and ``x-…`` of both. If both
-    define the same name, the document's definition is kept. References of the document may lead to definitions of the base.
+    The result has the required, properties, patternProperties, title, description and ``x-…`` of both. If both define the
+    same name, the document's definition is kept. References of the document may lead to definitions of the base.
     Raises SchemaError.
     """
     settings = document.get(X_EXTEND)
@@ -84,7 +84,7 @@ def extended(document: JsonObject, base: JsonObject) -> JsonObject:
 
 
 def required_for_helm(document: JsonObject) -> JsonObject:
-    """Return the document with the names in ``x-required-for-helm`` (one, or a list; at any depth) as ``required``.
+    """Return the document, with the names under each ``x-required-for-helm`` (a name or a list of names) added to ``required``.
 
     Raises SchemaError if ``x-required-for-helm`` has another type.
     """

@@ -16,7 +16,7 @@ from wharfinger.formats.schemas.work import Work, WorkError
 MAX_NODES: Final = 500_000
 """The most JSON values in a result. A limit is needed, because a default in every item of a long list can multiply the size."""
 MAX_SEARCHED: Final = 500_000
-"""The most schemas and parts of a value that are visited to find secrets, which takes less than half a second."""
+"""The most steps of a search for secrets. So many steps take less than half a second."""
 
 _OBJECT_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -35,7 +35,7 @@ def defaulted(value: JsonValue, schema: JsonObject) -> JsonValue:
 
 
 class _Copying:
-    """A copier of values, which counts the values it makes."""
+    """A copier of values, which counts the values that it makes."""
 
     def __init__(self) -> None:
         self.nodes = 0
@@ -114,7 +114,7 @@ def pruned(value: JsonValue, schema: JsonObject) -> JsonValue:
 
     Under ``x-kubernetes-preserve-unknown-fields: true`` unknown properties are kept, but unknown properties inside of declared
     properties are still removed. Values under ``additionalProperties: true`` are kept whole (Kubernetes would empty the objects
-    there). Raises ShapeError for a value nested beyond MAX_DEPTH.
+    there), and so are undeclared properties beside ``patternProperties``. Raises ShapeError for a value nested beyond MAX_DEPTH.
     """
     return _Pruning().value(value, schema, 0)
 
@@ -187,9 +187,10 @@ def has_write_only(schema: JsonValue) -> bool:
 
 @dataclass(slots=True)
 class _Applying:
-    """The schemas that apply to one place of a value, including alternatives. It also caches the instances for the parts inside.
+    """The schemas that apply to one place of a value, including alternatives.
 
-    Places to which the same schemas apply (such as the items of a list) share one instance. ``listed`` is the length of the
+    An instance also caches the instances for the parts inside that place. Places to which the same schemas apply (such as the
+    items of a list) share one instance. ``listed`` is the length of the
     longest list of schemas under ``items``.
     """
 

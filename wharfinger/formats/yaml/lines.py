@@ -29,7 +29,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The places in one document; lines count from 1."""
+    """The line of each value in one document; lines count from 1."""
 
     places: Mapping[Path, int]
     first: int = 1

@@ -5,7 +5,7 @@ This reader refuses some texts that kubectl accepts: a duplicate key, a tag that
 only one is expected, and text that is not UTF-8. The module ``scalars`` documents another intended difference, in large integers.
 
 A document never reaches PyYAML's composer or constructor: there, 100 kB of ``[`` overflow the C stack, and 635 bytes of merge
-keys run for hours. libyaml's event stream does not recurse. The tree is built from these events one by one, and every limit
+keys take hours. libyaml's event stream does not recurse. The tree is built from these events one by one, and every limit
 (depth, nodes and characters with aliases written out) is checked before an event is processed.
 """
 
@@ -184,7 +184,7 @@ _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 def has_too_many_directives(raw: bytes) -> bool:
     """Return whether a text has too many %TAG directives.
 
-    libyaml compares each one with all earlier ones, so many would be slow.
+    libyaml compares each directive with all earlier ones, so many directives would take a long time.
     """
     return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES
 

@@ -1,4 +1,4 @@
-"""The builder of JSON values from libyaml's events. It counts every cost in advance.
+"""The builder of JSON values from libyaml's events. It counts nodes and characters before it builds them.
 
 The builder holds a stack of open lists and mappings and does not use the call stack: only ``max_depth`` limits the nesting. An
 anchor remembers its finished value together with its weight (nodes, characters, height). For an alias, the builder first adds
@@ -240,9 +240,9 @@ class TreeBuilder:
         self._nodes += nodes
         self._characters += characters
         if self._nodes > self._limits.max_nodes:
-            raise Overflow(f"more than {self._limits.max_nodes} values, aliases written out")
+            raise Overflow(f"more than {self._limits.max_nodes} values, with aliases written out")
         if self._characters > self._limits.max_characters:
-            raise Overflow(f"more than {self._limits.max_characters} characters, aliases written out")
+            raise Overflow(f"more than {self._limits.max_characters} characters, with aliases written out")
 
 
 def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonObject]:

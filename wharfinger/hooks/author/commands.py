@@ -1,4 +1,4 @@
-"""The commands ``wharfinger hook``: run and inspect the hooks of a package on a laptop, without a cluster.
+"""The commands of ``wharfinger hook``, which run and inspect the hooks of a package on a laptop, without a cluster.
 
 ``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` reads the configuration of one hook, or of all
 hooks of a package. It compiles the filters, and prints the configuration as the daemon understands it. ``hook context`` prints

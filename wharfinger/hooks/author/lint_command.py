@@ -1,4 +1,4 @@
-"""The command ``wharfinger package lint``: check a package on its author's machine, with line numbers."""
+"""The command ``wharfinger package lint``, which finds problems of a package on its author's machine and names their lines."""
 
 import argparse
 import json
@@ -38,7 +38,7 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
     """
     lint = actions.add_parser(
         "lint",
-        help="check a package for problems that would show later, with line numbers",
+        help="find problems of a package before it is installed, with line numbers",
         description="Check a package as `package check` does. Also find hooks that cannot be run, hooks with an invalid "
         "configuration, filter or crontab, misspelt keywords in schemas, values that their schema refuses, templates that "
         "Helm cannot render with the defaults, and invalid CRDs. Findings are printed as FILE:LINE: SEVERITY: MESSAGE. "

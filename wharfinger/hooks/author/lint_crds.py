@@ -24,16 +24,16 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""Parts that a server reports directly below ``spec`` if all versions have the same, although they are written in each version.
+"""Parts of a version that a server reports as if they were directly below ``spec``, if they are the same in all versions.
 
-The keys are the names below ``spec``, the values are the names in a version.
+The keys are the names below ``spec``, and the values are the names in a version.
 """
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
 """A function that returns the fields of a new definition that a server would refuse, each with the reason."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
-"""A member like ``properties[spec]``, which is written ``properties.spec``."""
+"""The name in brackets in a server's ``properties[spec]``, for which :meth:`Lines.named` expects ``properties.spec``."""
 
 
 def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:

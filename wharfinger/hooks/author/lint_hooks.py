@@ -53,7 +53,7 @@ class Printed:
 
 
 async def lint_hooks(files: HookFiles, reader: ConfigReader, filters: Filters) -> list[LintFinding]:
-    """Check all hooks of a package. Raises HookError, transient, if filters cannot be checked now."""
+    """Check all hooks of a package. A hook that does not print its configuration causes a finding."""
     found: list[LintFinding] = []
     for file in files.hooks:
         found += await _lint_hook(file, reader, filters)

@@ -1,4 +1,4 @@
-"""A check for objects that an Application may have only if a label of its namespace allows them.
+"""A check for objects that an Application may have only if a label of its namespace or an option of the daemon allows them.
 
 This module knows the scope of built-in kinds. Custom kinds count as namespaced. CRDs in the chart are cluster-scoped, so they are
 reported.

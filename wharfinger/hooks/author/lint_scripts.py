@@ -1,7 +1,7 @@
 """Checks of executable files without running them: permission, first line, line ends, and the syntax of shell scripts.
 
 If a hook never runs, its file usually has one of three faults: it is not executable, its first line does not name the
-interpreter, or its lines end as on another system, so that the first line names a program that does not exist. Shell scripts are
+interpreter, or its lines end with CRLF, so that the first line names a program that does not exist. Shell scripts are
 parsed by their own shell (``bash -n``), which executes nothing and knows the syntax best. Findings about the syntax have the line
 numbers that the shell prints.
 """
@@ -25,7 +25,7 @@ from wharfinger.process.environment import NO_BYTECODE
 from wharfinger.process.errors import ProcessError
 
 MAX_SCRIPT: Final = 1024 * 1024
-"""The number of bytes of a script that are checked; a larger file counts as a compiled program, and is not checked."""
+"""The largest size of a script in bytes. A larger file counts as a compiled program, and is not checked."""
 _ELF: Final = b"\x7fELF"
 _LIMITS: Final = Limits(wall_s=10.0, stdout_bytes=64 * 1024)
 _SHELLS: Final = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(bash|sh|dash)\b")

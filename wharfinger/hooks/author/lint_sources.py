@@ -2,7 +2,7 @@
 
 Checks name a file and a field, as in ``openapi/settings.yaml: properties.replicas.type: …``. This module turns that into a line
 of the file. If a field has no line of its own (for example, because it is missing), the line of its nearest parent is used. If no
-parent has a line either, the first line is used. The functions block, but files are read with the same limits as everywhere else.
+parent has a line either, the first line is used. The functions block. Files are read within the usual limits.
 """
 
 import re

@@ -39,7 +39,7 @@ _API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rb
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The input of a rendering: the Helm program, the user's settings, the cluster's version."""
+    """The input of a rendering: the Helm program, the user's settings, and the version of Kubernetes."""
 
     helm: Path
     settings: JsonObject

@@ -34,7 +34,7 @@ def package_around(hook: Path) -> Path | None:
 
 
 def section_of_hook(hook: Path) -> str:
-    """Return the key of the package's own part in the values that its hooks get; "" if no package can be read."""
+    """Return the key under which a hook finds the values of its package; "" if the package cannot be read, or there is none."""
     folder = package_around(hook)
     try:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
@@ -70,9 +70,9 @@ class OwnValues:
 
 
 def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
-    """Return the values that the daemon would give a hook of its package. Blocking.
+    """Return the values that the daemon would give the hook. Blocking.
 
-    ``config_values`` are the user's settings, and are returned as they are if the hook is not in a package, or if nothing in the
+    ``config_values`` are the user's settings. They are returned as they are if the hook is not in a package, or if nothing in the
     package's folder defines values. Raises PackageError if the package is not valid.
     """
     folder = package_around(hook)
@@ -123,7 +123,7 @@ async def check_filters(hook: Hook, filters: Filters) -> None:
 
 
 async def filter_problems(hook: Hook, filters: Filters) -> list[tuple[int, str]]:
-    """Return the numbers of the kubernetes bindings whose jqFilter does not compile, each with the reason."""
+    """Return the indexes of the kubernetes bindings whose jqFilter does not compile, each with the reason."""
     problems: list[tuple[int, str]] = []
     for number, binding in enumerate(hook.config.kubernetes):
         if binding.jq_filter:

@@ -1,4 +1,4 @@
-"""The checks of a package on its author's machine, which find problems before the daemon does, with line numbers.
+"""The checks of a package on its author's machine. They find problems before the daemon does, and name the lines.
 
 The checks of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The other
 checks find problems that the definition alone does not show:

@@ -1,7 +1,8 @@
 """The command ``wharfinger hook run``: run one hook on a laptop, without a cluster, as the daemon would.
 
-The hook's own output is copied to stderr while the hook runs. Its results are written to stdout, as one document or as the
-difference from the given values. So other programs can read and compare the results. Nothing is applied.
+The hook's own output is copied to stderr while the hook runs. Its results are written to stdout as one document, or, with
+``--diff``, as the difference between the values before and after the run. So other programs can read and compare the results.
+Nothing is applied.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         description="Run one hook as the daemon would, in the hook's own folder. The output of the hook is copied to "
         "stderr. The results of the hook are printed to stdout as one document: patches of objects and values, the values "
         "after these patches, metrics, and responses to webhook requests. Nothing is applied. Exit code 0: the hook "
-        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C.",
+        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by a signal, such as Ctrl-C.",
     )
     run.add_argument("executable", type=path_option, metavar="EXECUTABLE", help="the hook")
     run.add_argument(

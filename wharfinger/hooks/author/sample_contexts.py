@@ -31,9 +31,9 @@ _NULL: Final = PackedJson(b"null")
 
 
 async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObject, ...]:
-    """Return a context for each way to run a hook with this configuration, in the usual order of the runs.
+    """Return a context for each event that can run a hook with this configuration, in the usual order of the runs.
 
-    Raises FilterError if filters cannot be run at all.
+    Raises FilterError, transient, if filters cannot be run now.
     """
     items = {id(binding): await _item(binding, filters) for binding in config.kubernetes}
     snapshots: dict[str, Sequence[Item]] = {}
@@ -65,7 +65,7 @@ async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObj
 def _of_kubernetes(binding: KubernetesBinding, item: Item, snapshots: contexts.Snapshots) -> list[Context]:
     """Return the contexts of Synchronization and of each event that runs the hook.
 
-    If the binding is in a group, return a single context, because all contexts of a group are equal.
+    If the binding is in a group, return at most one context, because all contexts of a group are equal.
     """
     made = []
     if binding.on_synchronization and not binding.legacy:

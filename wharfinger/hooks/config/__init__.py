@@ -1,7 +1,7 @@
 """The reader of hooks' configurations.
 
-A hook prints its configuration as a document, in one of several versions. The result of reading it is all bindings of the hook,
-or the problems of the document.
+A hook prints its configuration as a document, in one of several versions of the format. The reader returns all bindings of the
+hook, or raises an error with the problems of the document.
 
 Pure. May import no other folder of ``hooks``.
 """

@@ -1,10 +1,10 @@
 """The document that an executable with several hooks (a batch) prints for ``hook config`` (spec hook-protocol §1.5). Pure.
 
-The document is a JSON object. It contains the hooks, a readiness hook, and a flag that says whether the executable can check
+The document is a JSON object. It contains the hooks, a readiness hook, and a flag that is true if the executable can check
 settings. Older executables print only the list of hooks. The document is read leniently: null means missing, unknown keys are
 ignored, ``executeHookOnEvent`` may be a plain true or false, and an interval may be a number of nanoseconds. Each hook is
-rewritten as a version 1 document and checked like other version 1 documents, but kubernetes bindings have two other defaults:
-they are in the group ``main``, and full objects are not kept.
+rewritten as a document of version 1, the format that other hooks print, and is then checked as such. But two defaults of
+kubernetes bindings differ: the bindings are in the group ``main``, and full objects are not kept.
 """
 
 from collections.abc import Callable
@@ -100,11 +100,11 @@ def _batch_object(document: bytes) -> JsonObject:
 
 
 def _name_of(entry: JsonValue, number: int) -> str:
-    """Return the entry's own name, which becomes part of a name in logs and metrics."""
+    """Return the entry's own name, which becomes part of the hook's name in logs and metrics."""
     name = find_str(as_object(entry, f"hooks.{number}"), "metadata", "name")
     if len(name) > MAX_NAME or not name.isprintable():
         raise FormatError(
-            f"hooks.{number}.metadata.name: {name[:80]!r} is not a name: up to {MAX_NAME} characters that can be printed"
+            f"hooks.{number}.metadata.name: {name[:80]!r} is not a name of at most {MAX_NAME} printable characters"
         )
     return name
 
@@ -152,8 +152,8 @@ def _kubernetes(item: JsonObject) -> JsonObject:
 
 
 def _settings(settings: JsonValue) -> JsonValue:
-    """Rewrite the settings. Both fields are optional here, but required in version 1, and an interval may be a number of
-    nanoseconds.
+    """Rewrite the settings for version 1. Here both fields are optional, but in version 1 they are required. Here an interval may
+    also be a number of nanoseconds.
     """
     if not isinstance(settings, dict):
         return settings

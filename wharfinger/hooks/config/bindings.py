@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonValue
 class HookScope(StrEnum):
     """The owner of a hook: one package, or the daemon itself.
 
-    A hook of the daemon is a global hook, which serves all packages (§1.5).
+    A hook of the daemon is called a global hook. It belongs to no package (§1.5).
     """
 
     PACKAGE = "package"
@@ -26,7 +26,7 @@ class HookPool(StrEnum):
     NONE = "none"
     """A new process for each run."""
     PERSISTENT = "persistent"
-    """A process for this hook only, which serves one run after another."""
+    """A process that only this hook uses. The runs of the hook follow one another in it."""
 
 
 class WatchVerb(StrEnum):
@@ -49,7 +49,7 @@ class NamespaceSelector:
 class KubernetesBinding:
     """Objects that the hook watches.
 
-    ``include_snapshots_from`` also contains the names of all bindings in the same group.
+    ``include_snapshots_from`` contains the names that the hook lists there, and the names of all bindings in the same group.
 
     ``names`` limits the binding to objects with these names; None means any. ``api_version`` "" means the preferred version.
     ``jq_filter`` "" means no filter. ``legacy`` is true for a binding of a version 0 document. ``resynchronization_s`` is
@@ -91,7 +91,10 @@ class ScheduleBinding:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
-    """The requests that an API server sends to a webhook; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
+    """A rule for the requests that an API server sends to a webhook.
+
+    ``*`` in a field means any value. ``scope`` is Cluster, Namespaced or ``*``.
+    """
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]
@@ -124,7 +127,7 @@ class AdmissionBinding:
 class ConversionBinding:
     """The versions of a custom resource that the hook converts (§1.4.5).
 
-    ``conversions`` are pairs from → to; a version is short (``v1``) or full (``group/v1``).
+    ``conversions`` are pairs of a source version and a target version. A version is short (``v1``) or full (``group/v1``).
     """
 
     name: str
@@ -139,9 +142,9 @@ class HookConfig:
     """All bindings of one hook.
 
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
-    None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no limit.
-    ``version`` is "v1" or "v0". The contexts of a hook of "v0" are never combined into one run. ``warnings`` name settings that
-    the contract accepts, but that the author should check.
+    None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; a ``min_interval``
+    of None means no limit. ``version`` is "v1" or "v0". The contexts of a hook of "v0" are never combined into one run.
+    ``warnings`` name settings that the contract accepts, but that the author should check.
     """
 
     on_startup: int | None
@@ -166,4 +169,4 @@ class HookConfig:
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)
-"""The configuration of a hook without bindings, which runs only on request."""
+"""The configuration of a hook without bindings, such as the settings check of a batch (:mod:`.batch_hooks`)."""

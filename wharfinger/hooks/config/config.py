@@ -4,10 +4,10 @@ The document is foreign data in one of two versions. It is read in three steps, 
 the schema. The schema finds all wrong shapes. If there are none, the values are converted and checked. All problems that a step
 finds are reported in one HookConfigError, in the words of the contract, because authors may rely on these words.
 
-The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted. It differs in three ways
-(no run on Synchronization, contexts of another form, and contexts that are never combined into one run), for which the result has
-``legacy`` and ``version``. The documents of executables with several hooks are rewritten as version 1, too, by
-:mod:`~wharfinger.hooks.config.batch_hooks`.
+The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted. A hook of version 0 still
+behaves differently in three ways: it is not run on Synchronization, its contexts have another form, and its contexts are never
+combined into one run. The fields ``legacy`` and ``version`` of the result are true and "v0" for such a hook. An executable with
+several hooks prints one document for all of them, which :mod:`~wharfinger.hooks.config.batch_hooks` rewrites as version 1.
 """
 
 import re
@@ -45,8 +45,8 @@ MAX_BYTES: Final = 1024 * 1024
 MAX_WATCHES: Final = 256
 """The limit on watches of one kubernetes binding, which has one watch for each of its names in each of its namespaces."""
 LEAST_RESYNCHRONIZATION: Final = timedelta(seconds=10)
-"""The shortest ``resynchronizationPeriod``, except for 0 (never). A shorter one is raised to it, because each list costs the API
-server as much as the first one.
+"""The shortest ``resynchronizationPeriod``, except for 0 (never). A shorter period is raised to this one, because each
+listing costs the API server as much as the first one.
 """
 _LIMITS: Final = YamlLimits(max_bytes=MAX_BYTES, max_nodes=100_000, max_characters=2 * MAX_BYTES)
 _API_VERSION: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?/)?[A-Za-z0-9]+")
@@ -173,7 +173,8 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
 def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
     """Return the seconds between two listings of the watched objects; None for never.
 
-    shell-operator ignores this field. So existing hooks may have any value here, and no value is a reason to refuse a hook.
+    shell-operator ignores this field, so existing hooks may have any text here. A text that is not a duration is ignored with a
+    warning.
     """
     if not (written := find_str(item, "resynchronizationPeriod")):
         return None

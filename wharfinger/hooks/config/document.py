@@ -17,7 +17,7 @@ from wharfinger.hooks.config.webhooks import CONVERSION, MUTATING, VALIDATING
 
 
 def config_document(config: HookConfig) -> JsonObject:
-    """Return the configuration in the form of a hook's own document, but with selectors in short form.
+    """Return the configuration in the form of the document that a hook prints, but with selectors in short form.
 
     Selectors by name are lists of names, and label and field selectors are text. Fields without a value are left out.
     """
@@ -134,5 +134,5 @@ def _listed(names: tuple[str, ...] | None) -> JsonValue:
 
 
 def _without_blanks(document: JsonObject) -> JsonObject:
-    """Drop null, empty texts, empty lists and empty mappings, but keep false."""
+    """Return the document without the entries whose value is null, or an empty text, list or mapping."""
     return {key: value for key, value in document.items() if value is not None and value not in ("", [], {})}

@@ -2,8 +2,8 @@
 
 The names are part of ``/api/v1/namespaces/<namespace>/pods/<name>?…`` and of ``metadata.name=<name>,…``. A name with a slash, a
 comma or a question mark could request something that the package may not read. Names of namespaces are DNS labels (RFC 1123). The
-names of most other objects are DNS names. Names in RBAC need not be (``system:node``), so colons, capital letters and underscores
-are allowed in names of objects.
+names of most other objects are DNS names. Names of RBAC objects need not be DNS names (``system:node``), so colons, capital
+letters and underscores are allowed in names of objects.
 """
 
 import re
@@ -21,7 +21,10 @@ class NameFormatError(FormatError):
 
 
 def need_object_name(name: str, what: str) -> str:
-    """Return ``name`` if it can be the name of an object; ``what`` is its place. Raises NameFormatError."""
+    """Return ``name`` if it can be the name of an object.
+
+    ``what`` says in the error where the name was found. Raises NameFormatError.
+    """
     if not _NAME.fullmatch(name):
         raise NameFormatError(
             f"{what}: {name[:_MAX_SHOWN]!r} is not a valid name of an object; a name has up to 253 letters, digits, '-', '.', "
@@ -31,7 +34,10 @@ def need_object_name(name: str, what: str) -> str:
 
 
 def need_namespace(name: str, what: str) -> str:
-    """Return ``name`` if it can be the name of a namespace. Raises NameFormatError."""
+    """Return ``name`` if it can be the name of a namespace.
+
+    ``what`` says in the error where the name was found. Raises NameFormatError.
+    """
     if not is_label(name):
         raise NameFormatError(
             f"{what}: {name[:_MAX_SHOWN]!r} is not a valid name of a namespace; a name has up to 63 lower-case letters, "

@@ -36,7 +36,7 @@ class Problems:
             self._left_out += 1
 
     def warn(self, warning: str) -> None:
-        """Add a warning about something that is accepted."""
+        """Add a warning about a part of the document that is accepted."""
         if len(self._warnings) < _MAX_PROBLEMS:
             self._warnings.append(_cut(warning))
 
@@ -55,14 +55,14 @@ class Problems:
             raise self.error()
 
     def check(self, read: Callable[[], object]) -> None:
-        """Call ``read``. If it raises a FormatError, add the error."""
+        """Call ``read``. If it raises a FormatError, add its message as a problem."""
         try:
             read()
         except FormatError as error:
             self.add(str(error))
 
     def value_of(self, read: Callable[[], _T], where: str, default: _T) -> _T:
-        """Return the result of ``read``. If it raises a FormatError, add the error under ``where``, and return ``default``."""
+        """Return the result of ``read``. If it raises a FormatError, add a problem at ``where``, and return ``default``."""
         try:
             return read()
         except FormatError as error:

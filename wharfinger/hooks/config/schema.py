@@ -2,8 +2,8 @@
 :mod:`wharfinger.hooks.config.shapes`. Pure.
 
 The stages at which a hook may run depend on its owner: hooks of a package run around its chart (``beforeHelm`` …), global
-hooks around all packages (``beforeAll``, ``afterAll``). If a hook has an order for any other stage, the configuration is refused,
-and the error names the kind of hook that may have it.
+hooks around all packages (``beforeAll``, ``afterAll``). If a hook of one kind has an order for a stage of the other kind, its
+configuration is refused.
 """
 
 from collections.abc import Mapping

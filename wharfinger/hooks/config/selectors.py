@@ -21,12 +21,12 @@ class SelectorError(FormatError):
 
 
 def label_selector(selector: JsonObject) -> str:
-    """Format labels and expressions as ``a=b,c in (d,e),!f``; "" selects all objects. Raises SelectorError."""
+    """Format a label selector as ``a=b,c in (d,e),!f``; "" selects all objects. Raises SelectorError."""
     return ",".join(_label_terms(selector))
 
 
 def field_selector(selector: JsonObject) -> str:
-    """Format ``matchExpressions`` as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
+    """Format a field selector as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
     return ",".join(_field_term(expression) for expression in find_list(selector, "matchExpressions"))
 
 

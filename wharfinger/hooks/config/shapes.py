@@ -38,7 +38,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list of ``item``, with ``least`` to ``most`` items."""
+    """A list of ``least`` to ``most`` values, each of the shape ``item``."""
 
     item: "Shape"
     least: int = 0
@@ -47,7 +47,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A mapping with any keys."""
+    """A mapping with any keys; each value has the shape ``item``."""
 
     item: "Shape"
 
@@ -142,7 +142,7 @@ def _record_problems(value: JsonObject, shape: Record, path: str) -> Iterator[st
 
 
 def whole(value: JsonValue) -> int | None:
-    """Return the integer that a number equals; None for anything else."""
+    """Return a whole number as an integer (``1.0`` as ``1``); None for any other value."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -153,7 +153,7 @@ def _mistyped(value: JsonValue, wanted: str, path: str) -> str:
 
 
 def _type(value: JsonValue) -> str:
-    """Return the type in the words of OpenAPI; the type of every number is "number"."""
+    """Return the type of a value in the words of OpenAPI. For an integer, too, it is "number"."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""The snapshots that a binding gets: first the snapshots that it names, then the snapshots of its group (spec hook-protocol
+"""The snapshots that a binding gets: first those that it names, then those of the bindings in its group (spec hook-protocol
 §1.4.7). Pure.
 """
 

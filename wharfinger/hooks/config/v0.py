@@ -15,7 +15,7 @@ _TEXTS: Final = ("name", "crontab", "kind", "objectName", "jqFilter")
 
 
 def coerced(document: JsonObject) -> JsonObject:
-    """Convert numbers and booleans to text where text is expected: in the contract, version 0 has no schema that refuses them."""
+    """Convert numbers and booleans to text in the fields _TEXTS, because version 0 of the contract accepts them there."""
     lists = {key: value for key in ("schedule", "onKubernetesEvent") if isinstance(value := document.get(key), list)}
     return {**document, **{key: [_coerced_item(item) for item in items] for key, items in lists.items()}}
 

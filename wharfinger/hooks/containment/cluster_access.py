@@ -4,12 +4,12 @@ The daemon's own access may come from several files, a context, a plugin or a po
 hook gets one complete kubeconfig in the folder of its run. Only the run's user can read the file, and it is removed with the
 folder. So ``kubectl`` talks to the daemon's cluster, even if the hook runs as another user or in a sandbox.
 
-The file contains the daemon's own credentials that are valid at the start of the run. If a package has a service account, the
+The file contains the credentials that the daemon has at the start of the run. If a package has a service account, the
 kubeconfig of its hooks impersonates that account. The impersonation does not protect against a hostile hook, because the
 credentials are still the daemon's.
 
-If the policy denies the credentials to a package, the file still names the cluster. Then the cluster's API server refuses the
-requests of the hook, and no request reaches another cluster by accident.
+If the policy denies the credentials to a package, its kubeconfig still names the cluster. Then the cluster's API server refuses
+the requests of the hook, and no request reaches another cluster by accident.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.kube.service_account import ServiceAccount
 
 IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
-"""The variables with which client libraries find the cluster of their pod, together with the service account's files."""
+"""The variables in which client libraries in a pod find the address of the cluster. The credentials are in files."""
 
 
 class CredentialsPolicy(StrEnum):
@@ -38,7 +38,7 @@ class CredentialsPolicy(StrEnum):
     NONE = "none"
 
     def gives(self, namespace: str | None) -> bool:
-        """Return whether hooks that are limited to this namespace get the credentials; None means hooks without a limit."""
+        """Return whether hooks that are limited to ``namespace`` get the credentials. None means hooks that are not limited."""
         return self is CredentialsPolicy.ALL or (self is CredentialsPolicy.MODULES and namespace is None)
 
 

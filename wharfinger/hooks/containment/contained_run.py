@@ -63,7 +63,7 @@ class Cell:
             raise HookError(self._hook, why, transient=True) from error
 
     def ended(self, outcome: Outcome) -> None:
-        """Record from the outcome of the run whether processes of its user may remain."""
+        """Record whether processes of the run's user may remain; ``outcome`` is the outcome of the run."""
         if outcome.survivors_left or outcome.survivors_killed:
             self.processes_may_remain()
 

@@ -38,9 +38,9 @@ class Measure:
 class Containment:
     """The containment of hooks. ``sandbox`` is the path of the bubblewrap program.
 
-    ``state_dir`` is the daemon's state folder: in it, a sandbox shows only the hook's package and the folder of its run. If
-    hooks have users of their own, they get access to these two; a package that was opened for one such user can be read by all
-    users. ``socket`` is the daemon's debug socket, wherever it is.
+    ``state_dir`` is the daemon's state folder. A hook in a sandbox sees only two of the folders in it: its package and the
+    folder of its run. A hook that runs as a user of its own gets access to the same two folders; after that, all users of the
+    machine can read the package. ``socket`` is the daemon's debug socket, which may be in the state folder or elsewhere.
     ``extra_binds`` are additional read-only mounts of a sandbox: a map from the place in the sandbox to the path that is mounted
     there.
     """
@@ -66,7 +66,7 @@ class Containment:
         )
 
     def enforced(self) -> tuple[Measure, ...]:
-        """Return the measures that the options ask for, and whether each is enforced; empty without any options."""
+        """Return the configured measures, and whether each is enforced. If nothing is configured, return an empty tuple."""
         measures: list[Measure] = []
         if self.users is not None:
             measures.append(Measure(f"each run as a user of its own ({self.users.first} to {self.users.last})"))

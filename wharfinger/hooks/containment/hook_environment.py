@@ -1,13 +1,13 @@
 """The environment of hooks: the variables on an allow-list, and the variables that options name. Pure.
 
-The daemon may have inherited anything from the user or the systemd unit that started it, such as cloud credentials or the
-``KUBECONFIG`` of another cluster. Hooks get none of that. A hook gets three groups of variables: those on the list below, which
-describe the machine; those that ``--hook-env`` names; and those of the hook contract (`RunFolder.variables`). The contract's
-variables include a ``KUBECONFIG`` for the daemon's own cluster (:mod:`wharfinger.hooks.containment.cluster_access`), unless
-``--hook-env`` sets another one.
+The daemon may have inherited any variables from the user or the systemd unit that started it, such as cloud credentials or the
+``KUBECONFIG`` of another cluster. Hooks must not get these. A hook gets only three groups of variables: those that describe the
+machine (PASSED, PASSED_PREFIX and PROXIES); those that ``--hook-env`` names; and those of the hook contract
+(`RunFolder.variables`). The contract's variables include a ``KUBECONFIG`` for the daemon's own cluster
+(:mod:`wharfinger.hooks.containment.cluster_access`), unless ``--hook-env`` sets another one.
 
-The address of a proxy may contain a name and a password. A variable with such an address is a credential, and is passed on only
-if an option names it.
+The address of a proxy may contain a name and a password. A proxy variable with such an address is passed on only if
+``--hook-env`` names it.
 """
 
 import argparse
@@ -49,7 +49,10 @@ _ANY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class AskedVariable:
-    """One ``--hook-env``: a ``name``, or a prefix of names if ``is_prefix``; ``value`` None means the daemon's value."""
+    """One use of ``--hook-env``. ``name`` is a name, or a prefix of names if ``is_prefix`` is true.
+
+    If ``value`` is None, hooks get the value that the variable has in the daemon's environment.
+    """
 
     name: str
     value: str | None = field(default=None, repr=False)
@@ -131,9 +134,9 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """Return ``variables``; if they set a proxy, add this host to NO_PROXY.
+    """Return ``variables``. If they set a proxy, ``host`` is added to NO_PROXY in the result.
 
-    Hooks must reach the cluster without a proxy if the daemon does.
+    ``host`` is the host of the API server if the daemon reaches it without a proxy: hooks must do the same.
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)

@@ -1,11 +1,12 @@
-"""Users for hooks: each run gets a user that no other run has, from a range that only this daemon uses.
+"""Users for hooks: each run gets a user from a range that only this daemon uses. Two runs never have the same user at the same
+time.
 
 A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to the
 run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that the user's processes left in public folders are
-removed, and so are the user's objects in the kernel. Invariant: a user is assigned to a run only when no process runs as this
-user any more. If a killed daemon or the last run may have left processes of a user, these processes are ended first. Dead
-processes that are not reaped yet count towards the limit on processes, so a user with dead processes is assigned only after they
-are reaped, or after _REAPED_S.
+removed, and so are the user's objects in the kernel (:mod:`.sysv_ipc`). Invariant: a user is assigned to a run only when no
+process runs as this user any more. If a killed daemon or the last run may have left processes of a user, these processes are
+ended first. Dead processes that are not reaped yet count towards the limit on processes, so a user with dead processes is
+assigned only after they are reaped, or after _REAPED_S.
 
 At first, the files of a package are readable by this daemon only. `open_tree` makes the files of one package readable for every
 user.
@@ -90,7 +91,10 @@ class HookUsers:
 
 
 def _end_all_of(hook: str, uid: int) -> None:
-    """End all processes of the user, and remove its remains. Blocking. Raises HookError."""
+    """End all processes of the user, and remove its files and objects. Blocking.
+
+    Raises HookError if a process does not end.
+    """
     if left := sweep([Mark(_NO_TOKEN, uid=uid)], _SWEEP_S).left:
         why = f"{left} processes still run as user {uid}, which is reserved for hooks, and do not end; kill them"
         raise HookError(hook, why, transient=True)
@@ -103,7 +107,7 @@ def _end_all_of(hook: str, uid: int) -> None:
 def remove_remains_of(uid: int) -> None:
     """Remove the user's files in public folders, and its objects in the kernel.
 
-    Blocking. Remains that cannot be removed are kept.
+    Blocking. Files and objects that cannot be removed are kept.
     """
     remove_ipc_of(uid)
     remove_files_of(uid)
@@ -135,7 +139,7 @@ def package_tree(path: Path, state_dir: Path) -> Path | None:
 def open_tree(path: Path, state_dir: Path) -> None:
     """Let every user read the package that contains this file, and enter the folders above it.
 
-    Blocking. This is done once for each package. Raises OSError.
+    Blocking. If the package can be read already, only the folders above it are changed. Raises OSError.
     """
     tree = package_tree(path, state_dir)
     if tree is None:

@@ -38,8 +38,9 @@ def sandboxed(
 ) -> tuple[str, ...]:
     """Return the command line to put before the hook's own.
 
-    ``shown`` are paths in hidden folders that the hook may read; none of them may be a link. ``socket`` is the daemon's
-    socket if it must be covered, or None.
+    The sandbox hides the contents of ``state_dir``, ``/tmp`` and ``/var/tmp``. ``shown`` are paths that the hook may read
+    although they are in one of these folders; none of them may be a link. ``writable`` is a folder into which the hook may
+    write. ``socket`` is the daemon's socket if it must be covered, or None.
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]
@@ -58,8 +59,8 @@ def sandboxed(
 
 
 def _machine() -> Iterator[str]:
-    """Yield a mount for each entry of ``/``. There is no single mount for ``/``, so `extra_binds` can be placed beside the
-    entries.
+    """Yield the options that mount each entry of ``/``. A single read-only mount of ``/`` would not do, because then
+    ``extra_binds`` could not add entries to ``/``.
     """
     for entry in sorted(Path("/").iterdir()):
         if entry.name in _MADE:

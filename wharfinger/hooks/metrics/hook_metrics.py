@@ -1,12 +1,13 @@
 """The metrics that hooks publish, and the measured cost of their runs. One `HookMetrics` object serves all hooks.
 
-The rules of METRICS_PATH (spec hook-protocol §3.2) are here. A run's operations that name a group replace everything that
-this group published before. Operations without a group are in a group named after the hook. A run that publishes nothing
-changes nothing. Groups belong to a package, whose hooks share them. Every series has a label with the name of the hook and,
-unless the hook is a global hook, labels with the name of the package. A hook cannot change these labels, so no hook can publish
-in the name of another.
+This module applies the operations that a hook writes into the file METRICS_PATH (spec hook-protocol §3.2). Each operation
+belongs to a group: the group that it names, or else a group named after the hook. The operations of one run replace everything
+that was published before in the groups of these operations. A run without operations changes nothing. A group belongs to a
+package, and all hooks of the package share it. Every series has a label with the name of the hook and, unless the hook is a
+global hook, labels with the name of the package. A hook cannot change these labels, so no hook can publish in the name of
+another.
 
-The metrics are limited by `MetricLimits`. Refused operations are reported as warnings, at most MAX_WARNINGS.
+The metrics are limited by `MetricLimits`. Refused operations are reported as warnings, at most MAX_WARNINGS for each run.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ from wharfinger.hooks.metrics.run_metrics import RUN_METRICS, HookRunSample, Run
 from wharfinger.hooks.metrics.store import MetricLimits, MetricStatistics, MetricStore, Refused
 
 GLOBAL: Final = "global"
-"""The name that stands for the package of the global hooks. It is not used as a label."""
+"""The ``package`` of the global hooks, which belong to no package. Their series have no label with this name."""
 MAX_WARNINGS: Final = 20
 """The limit for warnings of one run."""
 
@@ -37,7 +38,7 @@ REFUSED: Final = Description(
     "or a limit.",
 )
 HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
-"""The descriptions of everything in `HookMetrics.exposition`."""
+"""The descriptions of all metrics in `HookMetrics.exposition`."""
 
 
 class HookMetrics:

@@ -1,13 +1,14 @@
 """The metric operations that a hook wrote to METRICS_PATH (spec hook-protocol §3.2). Pure.
 
-Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which limits their size. Here each becomes a
-:data:`MetricOperation`. All operations are read before any is applied: a wrong operation fails the run, and then none is applied.
+Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which limits their size. Each document becomes a
+:data:`MetricOperation`. All operations are read before any is applied: a wrong operation fails the run, and then none is
+applied.
 
 As in the contract, unknown keys are ignored, and ``null`` means missing. ``"add": N`` and ``"set": N`` are short for an action
-with its value, and override an ``action`` beside them. ``name`` and ``value`` are required for all actions except ``expire``, and
-``buckets`` is required for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is
+with its value, and override an ``action`` beside them. ``name`` and ``value`` are required for all actions except ``expire``,
+and ``buckets`` is required for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is
 reported as a warning. The names of metrics and labels are not checked here: the store refuses invalid names with a warning,
-because the contract has no failure for them.
+because they must not fail the run either.
 """
 
 import math
@@ -72,7 +73,7 @@ class Unknown:
 
 Publication: TypeAlias = Add | Set | Observe
 MetricOperation: TypeAlias = Publication | Expire | Unknown
-"""An operation of a hook; ``group`` "" is the group of the hook itself."""
+"""An operation of a hook. If its ``group`` is empty, it belongs to the group named after the hook."""
 
 
 def read_metric_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[MetricOperation, ...]:
@@ -156,8 +157,8 @@ def _number(value: JsonValue, what: str) -> float | None:
 
 
 def _named(document: JsonValue) -> str:
-    """Return a text that identifies the document, such as `` ('queue_length')``, without labels, because hooks may write
-    secrets there.
+    """Return a text that identifies the document by its name, such as `` ('queue_length')``. Its labels are not shown, because
+    hooks may write secrets into them.
     """
     name = document.get("name") if isinstance(document, dict) else None
     return f" ({name[:MAX_SHOWN]!r})" if isinstance(name, str) and name else ""

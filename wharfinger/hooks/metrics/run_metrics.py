@@ -1,9 +1,9 @@
-"""The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with the prefix
-``wharfinger_``.
+"""The cost of runs of hooks, for the daemon's own metrics. Their names and buckets are those of spec hook-protocol §5.12, with
+the prefix ``wharfinger_`` for the names.
 
-There is one *row* of counts for each combination of hook, binding and queue. The number of rows is limited, for each package and
-in total. Runs beyond the limit are counted in one common row, so sums stay correct. For a failed run, only its time and its
-failure are counted, as in the contract.
+There is one *row* of counts for each combination of hook, binding and queue. The number of rows is limited, for each package
+and in total. A run that would need a row beyond the limit is counted in one common row, so sums stay correct. For a failed run,
+only its duration and its failure are counted, as in the contract.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,7 +58,10 @@ class RunOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookRunSample:
-    """One run that ended: its package (by runtime name), hook, binding and queue, its outcome and its cost."""
+    """One run that ended: its package, hook, binding and queue, its outcome and its cost.
+
+    ``package`` is the runtime name of the package, as in `package_labels`.
+    """
 
     package: str
     hook: str

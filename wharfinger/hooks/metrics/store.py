@@ -1,20 +1,21 @@
 """The metrics that hooks published, limited in size, and their text for scrapers (spec hook-protocol §3.2). Pure. A *series* is
-a name with labels. A series belongs to the *group* that last published its value, and is removed when that group expires. Groups
-belong to a package: a group of the same name in another package is another group. While any package has a series of a name, the
-name has one kind for all packages, because the format requires it; an operation of another kind is refused. All series that a
-package publishes under one name are printed with the same set of labels. A series that lacks one of these labels gets it with the
-value ``""``, because an empty label equals a missing one, both for Prometheus and for the store. A histogram keeps the buckets
-that its series was created with.
+a name with labels. A series belongs to the *group* that last published its value, and is removed when that group expires.
+Groups belong to a package: two groups of the same name in different packages are two groups. While any package has a series of
+a name, the name has one kind for all packages, because Prometheus' text format requires it; an operation of another kind is
+refused. All series that a package publishes under one name are printed with the same set of labels. A series that lacks one of
+these labels gets it with the value ``""``, because an empty label equals a missing one, both for Prometheus and for the store.
+A series of a histogram keeps the buckets with which it was created.
 
 Invariants:
 
 * A *family* is all series of one name. No two families share the name of a sample. A histogram reserves several names of
   samples: its own name, and its own name with ``_bucket``, ``_sum`` and ``_count``.
-* No two packages have the same series, whatever labels their hooks set: the package that publishes it first keeps it.
+* No two packages have the same series. The package that publishes a series first keeps it, and operations of other packages on
+  this series are refused.
 * Every series is in exactly one group; empty groups, families and packages are not kept.
 * The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in total,
-  so no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all other operations
-  are applied.
+  so no hook can make the daemon use much memory or answer slowly. An operation that does not fit is refused; all other
+  operations are applied.
 """
 
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ RESERVED_PREFIX: Final = "wharfinger_"
 """The prefix of the daemon's own metrics."""
 MAX_COUNTER: Final = 2**63
 _LINE: Final = 64
-"""The most bytes that a line has besides its name and labels: braces, the value, the bound of a bucket. The header of
-a family has no more.
+"""The most bytes that a line has besides its name and labels: braces, the value, the bound of a bucket. The header line of a
+family, too, has at most this many bytes besides its name.
 """
 _LABEL: Final = 4
 """The bytes of a label without its name and value."""
@@ -49,10 +50,10 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on published metrics: on the text of one package and of all packages, on the labels that one package uses under
-    one metric name, and on the lengths of names and label values.
+    """The limits on published metrics: on the text of one package and of all packages, on the labels that one package uses
+    under one metric name, and on the lengths of names and label values.
 
-    A histogram takes one line for each bucket, and three more lines.
+    A sample is one line of the text. A histogram has one sample for each bucket, and three more.
     """
 
     package_samples: int = 5_000
@@ -174,7 +175,7 @@ class MetricStore:
         return MetricStatistics(len(self._packages), self._series, self._bytes, self._refused)
 
     def lines(self) -> Iterator[str]:
-        """Yield all metrics as text, sorted by name; series are in the order of their creation."""
+        """Yield all metrics as text, sorted by name. The series of one name and package are in the order of their creation."""
         for name in sorted(self._families):
             yield from header_lines(name, self._kinds[name])
             for family in self._families[name].values():

@@ -38,15 +38,17 @@ CONFIGURATIONS: Final[Mapping[ReviewKind, ResourceType]] = {
 }
 LABEL: Final = "wharfinger.dev/hooks"
 LABELLED: Final = "webhooks"
-"""The value of LABEL on every object that hooks' webhooks need."""
+"""The value of LABEL on every webhook configuration, and on every CRD whose custom resources a package converts."""
 PACKAGE_ANNOTATION: Final = "wharfinger.dev/webhooks-of"
-"""The annotation with the name of the package."""
+"""The annotation on the same objects that contains the name of the package."""
 NAME_PREFIX: Final = "wharfinger-hooks-"
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 REVIEW_VERSIONS: Final = ("v1",)
 OWN_CONDITION: Final = "wharfinger.dev/not-of-the-daemon"
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
-"""The API groups of reviews such as SelfSubjectAccessReview. The daemon checks its rights with them before it takes the Lease."""
+"""The API groups of reviews such as SelfSubjectAccessReview. The daemon creates such reviews
+to check its rights before it acquires its Lease.
+"""
 _OWN_SECRETS: Final = ("sh.helm.release.v1.", "wharfinger.")
 """The prefixes of the names of Secrets in which the daemon keeps releases and the state of packages."""
 _HASH: Final = 12
@@ -56,8 +58,8 @@ _HASH: Final = 12
 class Server:
     """The address by which API servers reach the admission server.
 
-    This is the ``service`` (namespace, name, port) or, if there is no Service, the base ``url``. ``bundle`` has the certificates
-    of the authorities to trust, in PEM form.
+    This is the ``service`` (namespace, name, port) or, if there is no Service, the base ``url``. ``bundle`` contains the
+    certificates of the trusted certificate authorities, in PEM form.
     """
 
     bundle: str
@@ -85,9 +87,10 @@ def configuration_name(package: str) -> str:
 def configurations(
     package: str, bound: BoundWebhooks, server: Server, system_namespace: str, group: str
 ) -> dict[ReviewKind, JsonObject]:
-    """Return the configurations of a package, by their kind; a kind without webhooks has no configuration.
+    """Return the webhook configurations of a package, by their kind; a kind without webhooks has no configuration.
 
-    ``system_namespace`` is the daemon's namespace, and ``group`` the API group of its own kinds: webhooks exclude both.
+    ``system_namespace`` is the daemon's namespace, and ``group`` is the API group of the daemon's own kinds. No webhook is
+    called for objects in this namespace or of this group.
     """
     made: dict[ReviewKind, JsonObject] = {}
     for kind, webhooks in ((ReviewKind.VALIDATING, bound.validating), (ReviewKind.MUTATING, bound.mutating)):

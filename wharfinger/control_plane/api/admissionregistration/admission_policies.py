@@ -54,10 +54,10 @@ def policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[Fie
 def shared_errors(
     spec: JsonObject, old: JsonObject | None, compiler: Compiler, operations: tuple[str, ...] = ()
 ) -> list[FieldError]:
-    """Return the errors of the fields that validating and mutating policies share; ``operations`` are the allowed
-    operations; if there are none, every operation is allowed.
+    """Return the errors of the fields that validating and mutating policies share.
 
-    Match conditions are not checked again if they and the parameter kind are unchanged.
+    ``operations`` are the allowed operations; if it is empty, every operation is allowed. Match conditions are not checked
+    again if they and the parameter kind are unchanged.
     """
     failure, kind, match = spec.get("failurePolicy"), part(spec, "paramKind"), part(spec, "matchConstraints")
     errors = [] if failure is not None else [required("spec.failurePolicy")]
@@ -79,7 +79,7 @@ def shared_errors(
 
 
 def unsupported_operations(match: JsonObject, path: str, operations: tuple[str, ...]) -> list[FieldError]:
-    """Return an error for each operation in a rule that is not one of ``operations``; empty ``operations`` allow all."""
+    """Return an error for each operation in a rule that is not one of ``operations``; if this is empty, all are allowed."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, operations)
         for rule in parts(match, "resourceRules")

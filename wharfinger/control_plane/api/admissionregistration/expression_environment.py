@@ -1,4 +1,4 @@
-"""The variables that expressions of policies and webhooks may use, and their compilation
+"""The variables that expressions of policies and webhooks may use, and the compilation of these expressions
 (``apiserver/pkg/admission/plugin/cel``).
 """
 
@@ -86,7 +86,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """The result of compiling an expression. If that failed, ``problem`` is the reason, without the prefix of the message."""
+    """The result of compiling an expression. If that failed, ``problem`` is the reason without ``compilation failed:``."""
 
     problem: str = ""
     checked: Checked | None = None
@@ -105,7 +105,7 @@ def compiled(text: str, environment: Environment) -> Expression:
 
 
 def refusal(expression: Expression, *wanted: Type) -> str:
-    """Return the reason why an expression is invalid or does not have one of the ``wanted`` types, or "".
+    """Return the reason why an expression is invalid or has a type that is not one of ``wanted``; "" if there is none.
 
     Without ``wanted``, any type is allowed.
     """
@@ -129,7 +129,7 @@ CONDITION, MESSAGE, ANNOTATION = (BOOL,), (STRING,), (STRING, NULL)
 
 
 def kept_type(kind: Type) -> Type:
-    """Return the type that a variable has for other expressions: scalars, lists and maps keep their type, every other type
+    """Return the type that a variable has in later expressions. Scalars, lists and maps keep their type; every other type
     becomes dynamic.
     """
     if kind.kind == "list":

@@ -23,7 +23,7 @@ class Compiler:
         self._variables: dict[str, Type] | None = {} if composition else None
 
     def environment(self, *, authorizer: bool = True, patches: bool = False) -> Environment:
-        """Return the variables that an expression may use at this point."""
+        """Return the variables that an expression may use now, including all variables added so far."""
         known = None if self._variables is None else tuple(self._variables.items())
         return Environment(self._params, authorizer, known, patches)
 

@@ -22,13 +22,13 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject
 
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-"""The operations that can be mutated; a delete has nothing to change."""
+"""The operations whose object a policy can change; a delete has no object to change."""
 _REINVOCATIONS: Final = ("IfNeeded", "Never")
 _PATCHES: Final[dict[str, tuple[str, Type]]] = {
     "ApplyConfiguration": ("applyConfiguration", CONFIGURATION),
     "JSONPatch": ("jsonPatch", PATCHES),
 }
-"""The field of each type of patch, and the type of its expression."""
+"""The field that each type of patch uses, and the type of the expression in this field."""
 
 
 def policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:

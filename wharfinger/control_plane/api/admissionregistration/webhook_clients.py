@@ -1,4 +1,4 @@
-"""The validation of webhook addresses: a URL, or a Service and a path. Shared by all kinds that configure webhooks."""
+"""The validation of the addresses of admission webhooks: a URL, or a Service and a path."""
 
 from urllib.parse import urlsplit
 

@@ -1,9 +1,9 @@
-"""The validation of CEL rules in a definition: their form, their compilation and their estimated cost.
+"""The validation of CEL rules in a CustomResourceDefinition: their form, their compilation and their estimated cost.
 
 The estimated cost of a rule is limited to 10,000,000, and the estimated cost of all rules of a schema to ten times as much. The
 cost of a rule is multiplied by the number of times that it may be evaluated in one object. ``maxItems`` and ``maxProperties``
-around the rule limit this number; without them it is the number of values that fit into the largest request
-(:class:`RuleScope`).
+of the lists and maps that contain the value limit this number. Without these limits, it is the number of values that fit into
+the largest request (:class:`RuleScope`).
 """
 
 import re
@@ -32,7 +32,7 @@ _TYPES: Final = frozenset({"array", "boolean", "integer", "number", "object", "s
 
 @dataclass(slots=True)
 class TotalCost:
-    """The total cost of the rules of a schema, and the most expensive ones."""
+    """The total cost of the rules of a schema, and the paths of the most expensive rules."""
 
     total: int = 0
     dearest: list[tuple[int, str]] = field(default_factory=list)
@@ -46,10 +46,10 @@ class TotalCost:
 
 @dataclass(frozen=True, slots=True)
 class RuleScope:
-    """A schema at its place in the whole schema.
+    """One schema inside the whole schema of a CustomResourceDefinition.
 
-    ``cardinality`` is the maximum number of its values in one object, or None if there is no limit. ``total`` is the cost of all
-    rules of the whole schema.
+    ``cardinality`` is the maximum number of values that one object may have for this schema, or None if there is no limit.
+    ``total`` is the cost of all rules of the whole schema.
     """
 
     schema: JsonObject
@@ -61,11 +61,11 @@ class RuleScope:
 
     @classmethod
     def root(cls, schema: JsonObject) -> "RuleScope":
-        """Return the scope of the object itself."""
+        """Return the scope of the whole schema."""
         return cls(schema, 1, TotalCost(), is_root=True)
 
     def child(self, schema: JsonObject) -> "RuleScope":
-        """Return the scope of a member or an item."""
+        """Return the scope of a schema for the members or the items of this scope's values."""
         times = _most_elements(self.schema)
         count = None if self.cardinality is None or times is None else min(self.cardinality * times, MAX_COST)
         kind = schemas.text(self.schema, "type")
@@ -84,7 +84,7 @@ def _most_elements(schema: JsonObject) -> int | None:
 
 
 def rule_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Check the form of a node's rules without compiling them, and return the errors."""
+    """Check the form of a schema's rules without compiling them, and return the errors."""
     errors: list[FieldError] = []
     for index, rule in enumerate(schemas.rules(schema)):
         errors += _rule_form_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")

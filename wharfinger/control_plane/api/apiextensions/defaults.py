@@ -1,7 +1,7 @@
-"""The validation of defaults in schemas: each must be valid by its schema, with all rules, and must not have fields that
-would be pruned.
+"""The validation of defaults in schemas: each default must satisfy its schema and all rules of the schema, and must not have
+fields that would be pruned.
 
-A default inside an object's ``metadata``, ``apiVersion`` or ``kind`` is validated as part of such an object.
+A default inside an object's ``metadata``, ``apiVersion`` or ``kind`` is validated as part of an object that contains it.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class _Around:
         return replace(self, way=(*self.way, name), in_meta=in_meta)
 
     def built(self, value: JsonValue) -> JsonValue:
-        """Return the object with the default in it."""
+        """Return an object that has the default ``value`` at the path."""
         for name in reversed(self.way):
             value = [value] if name is None else {name: value}
         named: JsonObject = {"apiVersion": "validation/v1", "kind": "Validation"}
@@ -64,7 +64,7 @@ class _Judge:
         self._budget = BUDGET
 
     def errors(self, schema: JsonObject, path: str, around: _Around, *, top: bool = False) -> list[FieldError]:
-        """Return the errors of one schema and of those inside it; all of them share one evaluation budget."""
+        """Return the errors of the defaults in a schema and in the schemas inside it; all of them share one evaluation budget."""
         embedded = top or schemas.flag(schema, schemas.EMBEDDED)
         if embedded:
             around = _Around(schema)
@@ -102,7 +102,7 @@ class _Judge:
         return errors + (found or self._rule_errors(schema, value, field, root=embedded))
 
     def _rule_errors(self, schema: JsonObject, value: JsonValue, field: str, *, root: bool) -> list[FieldError]:
-        """Return the errors of the rules.
+        """Return the errors that the rules of a schema find in its default.
 
         The default is checked as an unchanged value and, if that finds no error, as a new value.
         """

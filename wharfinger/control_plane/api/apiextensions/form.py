@@ -1,6 +1,6 @@
-"""A definition in the server's internal form: fields that all versions have in common are moved out of the versions.
+"""A CustomResourceDefinition in kube-apiserver's internal form: fields that all versions share are moved out of the versions.
 
-kube-apiserver validates this form, so its field paths are visible: the schema of a definition with one version is
+kube-apiserver validates this form, so errors contain its field paths: the schema of a definition with one version is
 ``spec.validation.openAPIV3Schema``. Values in errors are printed as Go structs, with all their fields.
 """
 
@@ -22,7 +22,7 @@ class Spec:
     document: JsonObject
     versions: tuple[JsonObject, ...]
     shared: JsonObject
-    """The fields that have the same value in all versions, by the name that they have in a version."""
+    """The fields that have the same value in all versions, by their names in a version."""
 
     @property
     def group(self) -> str:
@@ -51,7 +51,7 @@ def schema_of(holder: JsonObject) -> JsonObject | None:
 
 
 def spec_of(definition: JsonObject) -> Spec:
-    """Return the internal form of a definition; a value of the wrong type is treated as absent."""
+    """Return the internal form of a CustomResourceDefinition; a value of the wrong type is treated as absent."""
     document = schemas.child(definition, "spec") or {}
     versions = [version for version in schemas.values(document, "versions") if isinstance(version, dict)]
     shared: JsonObject = {}
@@ -162,7 +162,7 @@ _FIELDS: Final[Mapping[str, tuple[str, str]]] = {
     "XMapType": (schemas.MAP_TYPE, "any"),
     "XValidations": (schemas.VALIDATIONS, "rules"),
 }
-"""The fields of a schema in Go, in their order: the name in JSON, and the type of the value."""
+"""The fields of a schema's Go struct, in their order: for each, its name in JSON and the type of its value."""
 
 
 def set_field_names(schema: JsonObject) -> list[str]:

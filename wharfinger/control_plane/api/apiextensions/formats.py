@@ -1,4 +1,4 @@
-"""The formats that a definition's schemas use and that the server does not check. Clients get a warning about them."""
+"""The formats that the schemas of a CustomResourceDefinition use and that the server does not check; clients get a warning."""
 
 from wharfinger.control_plane.api.apiextensions.form import Spec
 from wharfinger.control_plane.kinds import schema_nodes as schemas
@@ -6,7 +6,7 @@ from wharfinger.control_plane.objects.string_formats import known_format
 
 
 def unrecognized_formats(spec: Spec) -> list[str]:
-    """Return the names of unknown formats, each as often as it occurs, in the order of Go's walk."""
+    """Return the names of unknown formats, each as often as it occurs, in the order in which kube-apiserver finds them."""
     found = []
     for schema in spec.schemas():
         for node in schemas.walked(schema):

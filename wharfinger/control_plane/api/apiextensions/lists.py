@@ -1,4 +1,4 @@
-"""The validation of lists in schemas: types, keys, and the items of sets and maps."""
+"""The validation of lists in schemas: their list types and keys, and the items of lists of the types set and map."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _TYPES: Final = ("atomic", "set", "map")
 
 
 def list_errors(schema: JsonObject, path: str, *, check_sets: bool) -> list[FieldError]:
-    """Return the errors of the type of a list and of its keys."""
+    """Return the errors of the list type and the map keys of a list; with ``check_sets``, also of the items of a set."""
     errors: list[FieldError] = []
     said, kind, keys = (
         schema.get(schemas.LIST_TYPE),
@@ -82,7 +82,7 @@ def _no_items(schema: JsonObject, path: str) -> list[FieldError]:
 
 
 def key_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of items of sets and maps: they cannot be null, and every item of a map must have its keys."""
+    """Return the errors of items of sets and maps: items cannot be null, and every item of a map must have the map's keys."""
     said, items = schemas.list_type(schema), schemas.items(schema)
     if items is None or said not in {"set", "map"}:
         return []

@@ -1,4 +1,4 @@
-"""The validation of a definition except its schemas: names, printer columns, subresources, conversion, approval."""
+"""The validation of a CustomResourceDefinition except its schemas: names, printer columns, subresources, conversion, approval."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ def label_error(field: str, text: str, before: str = "") -> list[FieldError]:
 
 
 def names_errors(names: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the names that are set: they must be labels, but kinds may have capital letters."""
+    """Return the errors of the names that are set: they must be DNS labels, but kinds may have capital letters."""
     errors: list[FieldError] = []
     cased = "may have mixed case, but should otherwise match: "
     for name, before in (("plural", ""), ("singular", ""), ("kind", cased), ("listKind", cased)):
@@ -202,7 +202,7 @@ def _review_errors(versions: list[str], path: str, *, recognized: bool) -> list[
 
 
 def approval(definition: JsonObject) -> tuple[str, str]:
-    """Return the approval state of a definition in a community group (KEP-1111), and a message.
+    """Return the approval state of a definition in a protected group (``*.k8s.io``, ``*.kubernetes.io``), and a message.
 
     The state is "" for other groups, else ``InvalidAnnotation``, ``MissingAnnotation``, ``ApprovedAnnotation`` or
     ``UnapprovedAnnotation``.
@@ -227,7 +227,7 @@ def approval(definition: JsonObject) -> tuple[str, str]:
 
 
 def approval_errors(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """Return an error if the approval is missing or invalid, unless the old definition was in the same state."""
+    """Return an error if the approval annotation is missing or invalid, unless the old definition was in the same state."""
     state, why = approval(new)
     if old is not None and approval(old)[0] == state:
         return []

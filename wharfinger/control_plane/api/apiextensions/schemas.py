@@ -1,7 +1,7 @@
-"""The validation of schemas beyond structure: types, list types, keys, and unsupported fields.
+"""The validation of schemas beyond their structure (``structure``): types, list types, keys, and unsupported fields.
 
-Each node is validated with the restrictions that its ancestors impose (:class:`Place`). Errors of CEL rules come last. The
-rules of a node are only compiled if the node and everything inside it have no other errors.
+Each schema is validated with the restrictions that the schemas around it impose (:class:`Place`). Errors of CEL rules come
+last. The rules of a schema are only compiled if neither this schema nor a schema inside it has other errors.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _SAID_EMPTY: Final = frozenset({"dependencies", "$ref"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The restrictions on a schema that follow from its ancestors."""
+    """The restrictions on a schema that the schemas around it impose."""
 
     no_defaults: str = ""
     """The reason why defaults are not allowed here, or ""."""
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """The checks that an update skips because the old definition already violated them."""
+    """The checks that an update skips, because the old definition violated them or (``rule_costs``) the schema is unchanged."""
 
     types: bool = False
     set_items: bool = False
@@ -66,7 +66,7 @@ class SchemaErrors:
 def schema_errors(
     schema: JsonObject, path: str, place: Place, lenient: Leniency, scope: RuleScope | None, *, root: bool = False
 ) -> SchemaErrors:
-    """Return all errors of a schema and of those inside it; without a ``scope``, rules are not compiled."""
+    """Return all errors of a schema and of the schemas inside it; without a ``scope``, rules are not compiled."""
     found = SchemaErrors(_node_errors(schema, path, place, lenient))
     if schemas.flag(schema, "uniqueItems"):
         why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"

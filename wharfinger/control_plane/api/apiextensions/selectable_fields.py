@@ -1,4 +1,4 @@
-"""The validation of selectable fields of a definition: paths to scalars in its schema, at most eight."""
+"""The validation of the selectable fields of a CustomResourceDefinition: at most eight paths to scalars in its schema."""
 
 from typing import Final, TypeAlias
 
@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject
 
 MAX_FIELDS: Final = 8
 TooMany: TypeAlias = frozenset[str]
-"""The versions that already had too many selectable fields and did not change them."""
+"""The versions that already had too many selectable fields before an update that does not change these fields."""
 
 
 def selectable_errors(

@@ -1,7 +1,7 @@
-"""The status of a definition, as kube-apiserver's CustomResourceDefinition controllers write it. Pure.
+"""The status of a CustomResourceDefinition, as kube-apiserver's controllers for these definitions write it. Pure.
 
-A name is accepted if no other definition of the group has it. Once all names of a definition were accepted, it is permanently
-established, and it is served under the names that are accepted now. A condition keeps its transition time until its status
+A name is accepted if no other definition of the group has it. Once all names of a definition were accepted, the definition is
+permanently established. It is served under its presently accepted names. A condition keeps its transition time until its status
 changes.
 """
 
@@ -42,8 +42,8 @@ def settled_status(
     """Return the status of a definition after all controllers have done their work.
 
     ``others`` are the other definitions of its group. The annotation NEVER_ESTABLISHED prevents a definition from being
-    established: ``true`` permanently, ``until-touched`` until the definition is ``touched``. ``until-touched`` simulates a
-    definition that an API server lost when the server was restarted.
+    established: ``true`` permanently, ``until-touched`` until the definition is ``touched``. ``until-touched`` simulates
+    a definition that an API server did not establish because the server was restarted.
     """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")
@@ -69,7 +69,7 @@ def _is_installing(conditions: list[JsonObject]) -> bool:
 
 
 def is_established(definition: JsonObject) -> bool:
-    """Return whether a definition is served."""
+    """Return whether a definition is established: whether its kind is served."""
     return _holds(_conditions(find_object(definition, "status")), "Established")
 
 
@@ -93,7 +93,7 @@ def _condition(type_: str, state: str, reason: str, message: str) -> JsonObject:
 
 
 def _with_condition(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
-    """Return the conditions with ``new`` in place of the condition of its type, or at the end; unchanged if it is None."""
+    """Return the conditions with ``new`` in place of the condition of its type, or at the end; unchanged if ``new`` is None."""
     if new is None:
         return conditions
     known = next((item for item in conditions if item.get("type") == new["type"]), None)
@@ -133,8 +133,8 @@ def _accepted_names(
 def _accepted_name(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
-    """Return the accepted value of one name, and the problem with this name, or ``wrong`` (the problem so far) if this name has
-    none.
+    """Return the accepted value of one name, and the problem with it. If this name has no problem, the result contains ``wrong``,
+    the problem with an earlier name.
     """
     wanted, mine = asked.get(name) or "", accepted.get(name) or ""
     if wanted == mine or wanted not in used:
@@ -174,10 +174,10 @@ def _approval(definition: JsonObject) -> JsonObject | None:
 
 
 def _violations(versions: list[JsonValue]) -> tuple[str, str] | None:
-    """Return why a schema of these versions is not structural, as reason and message; None if all are structural.
+    """Return reason and message why a schema of these versions is not structural; None if all schemas are structural.
 
-    Only definitions that an older server accepted can have such a schema. The result is cached, because the status of a
-    definition is computed again after each change in its group.
+    Only definitions that an older server accepted can have a schema that is not structural. The result is cached, because the
+    status of a definition is computed again after each change in its group.
     """
     digest = checksum(versions)
     if digest not in _CACHED:

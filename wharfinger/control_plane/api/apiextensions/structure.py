@@ -169,7 +169,7 @@ def _validation(schema: JsonObject, path: str, *, skip_any: bool, skip_first: bo
 
 
 def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[FieldError]:
-    """Return the errors inside a branch: it may only restrict values, not declare types or how objects are treated."""
+    """Return the errors inside a branch. A branch may only restrict values; it may not declare types, defaults or list types."""
     errors = _validation(schema, path, skip_any=skip_any, skip_first=False)
     items = schemas.items(schema)
     if items is not None:

@@ -238,7 +238,7 @@ def stored_errors(definition: JsonObject) -> list[FieldError]:
     names = {schemas.text(version, "name") for version in versions}
     shown: list[JsonValue] = [*stored]
     errors: list[FieldError] = []
-    unmet = set(stored)  # each name counts once, so a duplicate is an error
+    unmet = set(stored)  # each name counts once, so a second storage version with the same name is an error
     for name, version in ((schemas.text(version, "name"), version) for version in versions):
         if schemas.flag(version, "storage") and name not in unmet:
             errors.append(invalid(path, shown, f"must have the storage version {name}"))

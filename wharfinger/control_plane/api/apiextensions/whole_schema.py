@@ -33,7 +33,7 @@ class Asked:
 
 
 def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: bool) -> list[FieldError]:
-    """Return all errors of a schema; ``path`` is the path of the field that holds the schema."""
+    """Return all errors of a schema; ``path`` is the path of the object with the field ``openAPIV3Schema``."""
     place = f"{path}.openAPIV3Schema"
     errors = _root_errors(schema, place) if has_status else []
     if schemas.flag(schema, "nullable"):
@@ -54,7 +54,7 @@ def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: boo
 
 
 def _root_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the root; with a status subresource, only some fields are allowed at the root."""
+    """Return the first error of the root of a schema with a status subresource: only some fields are allowed there."""
     allowed = _AT_ROOT.split()
     for name in set_field_names(schema):
         if name == "Type" and schemas.text(schema, "type") != "object":

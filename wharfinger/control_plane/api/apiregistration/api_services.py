@@ -21,7 +21,7 @@ STATUSES: Final = ("True", "False", "Unknown")
 
 
 def api_service_errors(one: JsonObject) -> list[FieldError]:
-    """Return the errors of an APIService; its name must be made of its version and group."""
+    """Return the errors of an APIService; its name must be ``<version>.<group>``."""
     spec = part(one, "spec") or {}
     group, version = text(spec, "group"), text(spec, "version")
     wanted = f"{version}.{group}"

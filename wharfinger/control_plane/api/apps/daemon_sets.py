@@ -86,5 +86,5 @@ def _rolling_errors(rolling: JsonValue, path: str) -> list[FieldError]:
 
 
 def daemon_set_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status of a DaemonSet."""
+    """Return the errors of the new status of a DaemonSet."""
     return none_negative(find_object(new, "status"), "status", _COUNTS) + collision_errors(new, old)

@@ -66,7 +66,7 @@ def replica_set_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def _selected_template_errors(spec: JsonObject) -> list[FieldError]:
-    """Return the errors of selector and template; the selector has to match the template's labels."""
+    """Return the errors of the selector and the template; the selector has to match the template's labels."""
     selector, errors = spec.get("selector"), list[FieldError]()
     if not isinstance(selector, dict):
         errors.append(required("spec.selector"))
@@ -93,9 +93,9 @@ def _template_errors(template: JsonObject, called: str) -> list[FieldError]:
 
 
 def always_running_errors(template: JsonObject, called: str) -> list[FieldError]:
-    """Return the errors of fields that templates of permanently running Pods may not have.
+    """Return the errors of fields that the templates of permanently running Pods may not have.
 
-    ``called`` is the kind as the message names it.
+    ``called`` is the kind's name in the error message.
     """
     path, errors = "spec.template.spec", list[FieldError]()
     if (policy := text(template, "spec", "restartPolicy")) != "Always":
@@ -173,7 +173,7 @@ _AVAILABLE: Final = ("availableReplicas", "readyReplicas", "readyReplicas")
 
 
 def deployment_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status of a Deployment."""
+    """Return the errors of the new status of a Deployment."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", _DEPLOYMENT_COUNTS)
     errors += not_above(
@@ -183,14 +183,14 @@ def deployment_status_errors(new: JsonObject, old: JsonObject) -> list[FieldErro
 
 
 def collision_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return an error if the count of collisions decreased."""
+    """Return an error if an update decreases or removes the count of collisions."""
     before, now = optional_number(old, "status", "collisionCount"), number(new, "status", "collisionCount")
     gone = before is not None and (find(new, "status", "collisionCount") is None or now < before)
     return [invalid("status.collisionCount", now, "cannot be decremented")] if gone else []
 
 
 def replica_set_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status of a ReplicaSet or a ReplicationController."""
+    """Return the errors of the new status of a ReplicaSet or a ReplicationController."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", (*_REPLICA_COUNTS, "terminatingReplicas"))
     within = _within("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
@@ -198,5 +198,5 @@ def replica_set_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldEr
 
 
 def _within(*names: str) -> list[tuple[str, str, str]]:
-    """Return the triples for :func:`not_above` of counts that may not exceed the number of replicas."""
+    """Return the arguments for :func:`not_above` that refuse counts above the number of replicas."""
     return [(name, "replicas", "status.replicas") for name in names]

@@ -54,7 +54,7 @@ def stateful_set_errors(obj: JsonObject) -> list[FieldError]:
 def stateful_set_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Return the errors of a changed StatefulSet: most of its spec is immutable.
 
-    The template is not checked if the old object already had errors.
+    The template is not checked if the old spec already had errors.
     """
     spec, before = find_object(new, "spec"), find_object(old, "spec")
     was_wrong = bool(_errors(before, new=False, template_errors=pod_template_errors))
@@ -175,7 +175,7 @@ def _as_started(spec: JsonObject, template: JsonObject) -> JsonObject:
 
 
 def stateful_set_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status of a StatefulSet."""
+    """Return the errors of the new status of a StatefulSet."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", _COUNTS) + not_above(status, "status", _BOUNDS)
     return errors + collision_errors(new, old)

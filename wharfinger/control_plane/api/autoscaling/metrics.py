@@ -49,7 +49,7 @@ def api_version_problem(api_version: str, *, core: bool) -> str:
 
 
 def has_api_version_problem(described: JsonValue) -> bool:
-    """Return whether a described object has an invalid apiVersion."""
+    """Return whether a ``describedObject`` has an invalid apiVersion."""
     return isinstance(described, dict) and bool(api_version_problem(text(described, "apiVersion"), core=True))
 
 

@@ -104,5 +104,5 @@ def _tolerance_errors(tolerance: JsonValue, path: str) -> list[FieldError]:
 
 
 def autoscaler_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status of an autoscaler."""
+    """Return the errors of the new status of an autoscaler."""
     return none_negative(new.get("status"), "status", ("currentReplicas", "desiredReplicas"))

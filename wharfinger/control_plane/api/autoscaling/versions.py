@@ -1,8 +1,8 @@
 """The conversion of HorizontalPodAutoscalers between autoscaling/v1 and autoscaling/v2; they are stored as autoscaling/v2.
 
 Version 1 has fields for one metric only, the CPU utilization. Version 1 shows all other metrics, the behavior and most of the
-status as JSON in annotations, and reads them from there. The JSON has forms of its own: the behavior has the form of
-kube-apiserver's internal types. An annotation that does not hold such JSON is dropped.
+status as JSON in annotations, and reads them from there. The JSON differs from that of autoscaling/v2: for example, the
+behavior has the form of kube-apiserver's internal types. An annotation that does not hold such JSON is ignored.
 """
 
 from collections.abc import Callable, Mapping
@@ -95,7 +95,7 @@ def _annotated(obj: JsonObject, annotations: JsonObject) -> JsonObject:
 
 
 def _own_annotations(obj: JsonObject) -> JsonObject:
-    """Return the annotations that do not hold fields of autoscaling/v2."""
+    """Return the annotations other than those in which autoscaling/v1 holds fields of autoscaling/v2."""
     return {
         name: value for name, value in find_object(obj, "metadata", "annotations").items() if name not in ROUND_TRIP
     }
@@ -127,7 +127,7 @@ def _filled(source: JsonObject) -> JsonObject:
 
 
 def _v1_source(name: str, *, current: bool) -> _Source:
-    """Return a function that converts a source to version 1: its target, or its present value if ``current`` is true."""
+    """Return a function that converts a metric's source to version 1: its target, or its present value if ``current`` is true."""
     held, prefix = ("current", "current") if current else ("target", "target")
     average, value = f"{prefix}AverageValue", f"{prefix}Value"
     zero: JsonValue = "0"
@@ -158,7 +158,7 @@ def _v1_source(name: str, *, current: bool) -> _Source:
 
 
 def _v2_source(name: str, *, current: bool) -> _Source:
-    """Return a function that converts a source of version 1 to version 2."""
+    """Return a function that converts a metric's source of version 1 to version 2."""
     held, prefix = ("current", "current") if current else ("target", "target")
 
     def measured(source: JsonObject) -> JsonObject:

@@ -154,7 +154,7 @@ def count_indexes(indexes: str, completions: int) -> int:
 
 
 def index_interval(interval: str, completions: int) -> tuple[int, int]:
-    """Return the first and the last index of ``3`` or ``3-5``. Raises IndexesError."""
+    """Return the first and the last index of an interval such as ``3-5``, or ``3``. Raises IndexesError."""
     limits = interval.split("-")
     if len(limits) > 2:
         raise IndexesError(

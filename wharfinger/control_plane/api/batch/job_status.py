@@ -1,4 +1,4 @@
-"""The validation of a Job's status, which also restricts Job controllers other than the built-in one.
+"""The validation of a Job's status. It also applies to Job controllers other than the built-in one.
 
 Most checks only consider the fields that the write changes, so a wrong field does not prevent writes of the other fields.
 """
@@ -49,7 +49,7 @@ class _Change:
 
 
 def job_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written status of a Job."""
+    """Return the errors of the new status of a Job."""
     change = _Change(new, old)
     errors = none_negative(new.get("status"), "status", _COUNTS) + _uncounted_errors(new)
     for rules in (_completion_errors, _finish_errors, _index_errors, _criteria_errors, _history_errors):

@@ -57,7 +57,7 @@ def _job_errors(obj: JsonObject, *, prefixed: bool, any_value: bool) -> list[Fie
 
 
 def _generated_errors(obj: JsonObject, *, prefixed: bool) -> list[FieldError]:
-    """Return an error for each generated label or selector that the client set to another value."""
+    """Return an error for each generated label that is missing or has another value, and for a selector that is not generated."""
     spec = find_object(obj, "spec")
     if spec.get("manualSelector") is True or not isinstance(spec.get("selector"), dict):
         return []
@@ -294,7 +294,7 @@ def _resourced(old: JsonValue, new: JsonValue) -> JsonValue:
 
 
 def cron_job_template_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the Job spec at ``path`` in a CronJob; the selector of such a Job is always generated."""
+    """Return the errors of a CronJob's Job spec at ``path``; it must not set a selector, because this is always generated."""
     errors = job_spec_errors(spec, path)
     if isinstance(selector := spec.get("selector"), dict):
         errors.append(invalid(f"{path}.selector", shown_selector(selector), "`selector` will be auto-generated"))

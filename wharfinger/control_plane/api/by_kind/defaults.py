@@ -26,7 +26,7 @@ DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     **WORKLOAD_DEFAULTS,
     **GROUP_DEFAULTS,
 }
-"""The rules by group and kind."""
+"""The functions that set the defaults, by group and kind."""
 EMPTY_LISTS_KEPT: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): (
         ("spec", "behavior", "scaleDown", "policies"),
@@ -64,7 +64,7 @@ def defaults_after(obj: JsonObject, before: JsonObject, now: datetime | None = N
     """Return the object as :func:`apply_defaults` does, after a change of the stored state ``before``.
 
     Members that are identical (``is``) to those of ``before`` already have their form and their defaults. If this is true for all
-    members except the metadata, and the defaults of the kind do not depend on the metadata, only the metadata is read.
+    members except the metadata, and the defaults of the kind do not depend on the metadata, only the metadata is formatted.
     """
     if obj.keys() != before.keys() or not all(
         obj[name] is value for name, value in before.items() if name != "metadata"

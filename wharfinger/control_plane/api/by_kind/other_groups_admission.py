@@ -34,13 +34,13 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
 
 
 def record_requester(admission: Admission, request: JsonObject) -> JsonObject:
-    """Set the user in the spec of a certificate request to the user who makes the request, whatever the client wrote there."""
+    """Set the user in the spec of a certificate request to the user who sends the API request, whatever the client wrote."""
     spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _REQUESTER}
     return {**request, "spec": {**spec, **user_info(admission.user)}}
 
 
 def check_subject(admission: Admission) -> None:
-    """Refuse a certificate request whose subject is in the group of administrators. Raises StatusError (403)."""
+    """Refuse a request for a client certificate whose subject is in ``system:masters``. Raises StatusError (403)."""
     if text(admission.obj, "spec", "signerName") != CLIENT_SIGNER:
         return
     try:

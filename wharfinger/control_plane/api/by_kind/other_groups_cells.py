@@ -62,7 +62,7 @@ def class_parameters(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG0
 
 
 def address_parent(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the parent of an address: ``services/default/kubernetes``."""
+    """Return the parent of an IPAddress: ``services/default/kubernetes``."""
     found = find(obj, "spec", "parentRef")
     if found is None:
         return NONE
@@ -85,7 +85,7 @@ def subjects(kind: str, obj: JsonObject) -> str:
 
 
 def token_requests(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the audiences of the tokens that a driver requests."""
+    """Return the audiences of the tokens that a CSIDriver requests."""
     listed = find(obj, "spec", "tokenRequests")
     if not isinstance(listed, list):
         return UNSET
@@ -150,7 +150,7 @@ def requested_annotations(obj: JsonObject, now: datetime) -> JsonValue:  # noqa:
 
 
 def taint_age(obj: JsonObject, now: datetime) -> JsonValue:
-    """Return the time since a DeviceTaintRule added its taint; "" if it is not known."""
+    """Return the time since a DeviceTaintRule added its taint; "" if this time is not known."""
     added = said(obj, "spec", "taint", "timeAdded")
     return age(added, now) if added else ""
 
@@ -169,7 +169,7 @@ def migration_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 
 def service_of(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the service that serves an API: ``namespace/name``, or ``Local``."""
+    """Return the Service of an APIService: ``namespace/name``; ``Local`` if it has none."""
     found = find(obj, "spec", "service")
     return "Local" if found is None else f"{said(found, 'namespace')}/{said(found, 'name')}"
 
@@ -194,12 +194,12 @@ def claim_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def dangling(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return whether a flow schema's priority level is absent; ``?`` if this was not checked."""
+    """Return whether the priority level of a FlowSchema is missing; ``?`` if this was not checked."""
     return said(condition(obj, "Dangling"), "status", default="?")
 
 
 def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
-    """Return a number from a priority level's limits, ``<none>`` if it has no limits."""
+    """Return a number from the limits of a PriorityLevelConfiguration; ``<none>`` if it has no limits."""
     if find(obj, "spec", "limited", *path[:-1]) is None:
         return NONE
     found = find(obj, "spec", "limited", *path)
@@ -207,7 +207,7 @@ def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
 
 
 def component(field: str, obj: JsonObject) -> str:
-    """Return the health of a component, or another field of its ``Healthy`` condition."""
+    """Return the health of a ComponentStatus, or a field other than ``status`` of its condition ``Healthy``."""
     found = next((item for item in objects(obj, "conditions") if item.get("type") == "Healthy"), None)
     if field != "status":
         return said(found, field)

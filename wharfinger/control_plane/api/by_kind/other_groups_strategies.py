@@ -1,5 +1,5 @@
-"""Strategies of the kinds that belong neither to the core group nor to workloads: drop the fields of disabled features, set the
-initial status, set the times of approvals.
+"""Strategies of the kinds that belong neither to the core group nor to workloads. They drop the fields of disabled features, and
+set the initial status and the times of approvals.
 """
 
 from typing import Final
@@ -53,7 +53,7 @@ def _slice(new: JsonObject, old: JsonObject | None) -> JsonObject:
 
 
 def _certificate_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Keep the old approvals if their number is unchanged."""
+    """Keep the old approvals (and denials) if their number is unchanged, and set missing times of conditions."""
     status, conditions = find_object(new, "status"), parts(new, "status", "conditions")
     for kind in APPROVALS:
         before = [item for item in parts(old, "status", "conditions") if text(item, "type") == kind]

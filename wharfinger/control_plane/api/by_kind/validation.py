@@ -32,7 +32,7 @@ def validate_update(
     """Return all errors of the new state of a stored object; ``subresource`` may be ``status`` or ``finalize``.
 
     ``given`` is the metadata that the client sent, while ``new`` has the values that the server keeps. The client may not
-    change identity fields.
+    change the fields in ``_IDENTITY``, such as the UID.
     """
     rules, order = RULES.get(kind.group_kind, _NONE), metadata_rules(kind)
     if given:

@@ -14,7 +14,7 @@ UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 
 def _new_job(obj: JsonObject, _view: ClusterView) -> JsonObject:
-    """Generate the selector of a Job, unless ``manualSelector`` is true, and the matching labels of its template.
+    """Generate the selector of a Job and the matching labels of its template, unless ``manualSelector`` is true.
 
     The selector matches the Job's UID. A Job without labels gets those of its template, including the generated ones.
     """

@@ -47,7 +47,7 @@ _REQUEST: Final = "CERTIFICATE REQUEST"
 
 
 def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield type, content and full text of the PEM blocks, in linear time.
+    """Yield the type, content and full text of each PEM block, in linear time.
 
     If the END lines of more than ``_MAX_ENDLESS`` types are missing, no further block is found.
     """
@@ -65,7 +65,7 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def parsed_request(data: bytes) -> x509.CertificateSigningRequest:
-    """Parse a request in PEM. Raises ValueError with Go's message."""
+    """Parse a certificate request in PEM. Raises ValueError with the message of kube-apiserver."""
     kind, _, block = next(_blocks(data), (b"", b"", b""))
     if kind != _REQUEST.encode():
         raise ValueError(f"PEM block type must be {_REQUEST}")
@@ -76,7 +76,7 @@ def parsed_request(data: bytes) -> x509.CertificateSigningRequest:
 
 
 def organizations(data: bytes) -> list[str]:
-    """Return the organizations (groups) of a request. Raises ValueError."""
+    """Return the organizations (groups) in the subject of a certificate request. Raises ValueError."""
     names = parsed_request(data).subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     return [str(name.value) for name in names]
 

@@ -34,7 +34,7 @@ class Form:
 
 
 class Writer(Protocol):
-    """The interface through which ``charge`` writes other objects than the admitted one."""
+    """The interface through which ``Plugin.charge`` writes objects other than the admitted one."""
 
     def now(self) -> datetime:
         """Return the time of the server."""
@@ -66,13 +66,13 @@ class Mutation:
     output: JsonObject | None = None
 
     def changed(self) -> None:
-        """Record that the object has changed since those in ``called`` saw it."""
+        """Record that the object has changed since the webhooks or policies in ``called`` saw it."""
         self.again |= self.called
         self.called.clear()
 
 
 class Policies(Protocol):
-    """The bound admission policies, and the configured webhooks."""
+    """The admission policies that have bindings, and the configured webhooks."""
 
     def mutate_by_policies(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
         """Return the object with the changes of the mutating policies; None for a delete. Raises StatusError."""
@@ -91,7 +91,7 @@ class Policies(Protocol):
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """One write that is about to be made; ``obj`` is None for a delete, ``old`` for a create."""
+    """One write that is about to be made; ``obj`` is None for a delete; ``old`` is None for a create."""
 
     view: ClusterView
     user: User
@@ -108,7 +108,7 @@ class Admission(msgspec.Struct, frozen=True):
     version: str = ""
     """The version through which the kind is written; "" for the stored one."""
     policies: Policies | None = None
-    """The policies that apply to the write; None if no policy is bound."""
+    """The policies and webhooks that may apply to the write; None if there are none."""
     asked: tuple[tuple[str, JsonValue], ...] = ()
     """The options that the request carries."""
     own: bool = False
@@ -131,8 +131,8 @@ Charge: TypeAlias = Callable[[Admission, Writer], None]
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin, with the name that it has in kube-apiserver. Its functions may raise StatusError and must not modify their
-    arguments.
+    """One plugin, with its name in kube-apiserver if it exists there. Its functions may raise StatusError, and must not modify
+    their arguments.
 
     ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field managers are
     recorded, so no manager owns the fields that it adds. ``check`` runs last, when the object is known to be valid. ``charge``

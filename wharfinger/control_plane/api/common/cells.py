@@ -59,7 +59,7 @@ def flag(*path: str, default: bool = False) -> Cell:
 
 
 def since(*paths: tuple[str, ...]) -> Cell:
-    """Return a cell with the age of a timestamp: the one at the first of the paths where there is one."""
+    """Return a cell with the age of the timestamp at a path; of several paths, the first with a timestamp counts."""
 
     def cell(obj: JsonObject, now: datetime) -> JsonValue:
         found = (find(obj, *path) for path in paths)

@@ -4,7 +4,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
 
 def inner(obj: JsonObject, name: str) -> JsonObject:
-    """Return a member as an object; if it is missing or no object, set it to an empty object."""
+    """Return a member as an object; if it is missing or not an object, set it to an empty object."""
     found = obj.get(name)
     if not isinstance(found, dict):
         found = {}

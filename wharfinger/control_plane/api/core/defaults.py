@@ -1,4 +1,4 @@
-"""The defaults of the core group, except Pods and workloads."""
+"""The default values of fields, for the kinds of the core group except Pods and workloads."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -119,7 +119,7 @@ def _limit_range(obj: JsonObject) -> None:
 def _namespace(obj: JsonObject) -> None:
     """Add the label with the namespace's name.
 
-    A generated name gets its label later, so that no manager owns the label.
+    If the name is generated, the label is added only when the object has a UID, so that no field manager owns the label.
     """
     metadata = inner(obj, "metadata")
     if metadata.get("name") and not (metadata.get("generateName") and not metadata.get("uid")):

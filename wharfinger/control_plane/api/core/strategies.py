@@ -1,4 +1,4 @@
-"""Strategies of the core group, except Pods and workloads."""
+"""The strategies of the kinds of the core group, except Pods and workloads."""
 
 from typing import Final
 

@@ -43,7 +43,7 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def address_errors(one: JsonObject) -> list[FieldError]:
-    """Return the errors of an IPAddress: it must name its parent."""
+    """Return the errors of an IPAddress: it must name its parent, the object to which it is attached."""
     parent = part(one, "spec", "parentRef")
     if parent is None:
         return [required("spec.parentRef")]

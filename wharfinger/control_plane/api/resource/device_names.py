@@ -33,7 +33,7 @@ _ONE = TypeVar("_ONE")
 def listed_errors(
     items: Sequence[_ONE], limit: int, field: str, errors_of: Callable[[_ONE, str], list[FieldError]]
 ) -> list[FieldError]:
-    """Return the errors of the items of a list with at most ``limit`` items (-1: any number)."""
+    """Return the errors of the items of a list, or one error if it has more than ``limit`` items (-1: no limit)."""
     if 0 <= limit < len(items):
         return [too_many(field, len(items), limit)]
     return [error for index, item in enumerate(items) for error in errors_of(item, f"{field}[{index}]")]

@@ -20,7 +20,7 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
 """The functions whose error depends only on the type of the first operand: if it is one of these types (or of ``_ASKED``),
 the error does not name the function."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
-"""Types of the first operand for which the errors of all functions in ``_TRAITS`` do not name the function."""
+"""If the first operand has one of these types, no error of a function in ``_TRAITS`` names the function."""
 _RECEIVERS: Final = frozenset(
     {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
 )

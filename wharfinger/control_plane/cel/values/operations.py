@@ -51,7 +51,7 @@ def equal(one: Value, other: Value) -> bool:
 def _equal_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> bool:
     if len(one) != len(other):
         return False
-    if list_kind(one) or list_kind(other):  # sets and maps have no order
+    if list_kind(one) or list_kind(other):  # the order of items does not count in lists of type set or map
         left = list(other)
         for item in one:
             found = next((index for index, candidate in enumerate(left) if equal(item, candidate)), None)
@@ -94,7 +94,7 @@ def compare(one: Value, other: Value) -> int:
 
 
 def _whole(value: int, kind: type) -> Value:
-    """Return an integer result. Raises CelError if the result does not fit in 64 bits."""
+    """Return ``value`` as an int or a Uint, as ``kind`` states. Raises CelError if it does not fit in 64 bits."""
     if kind is Uint:
         if not 0 <= value < 2**64:
             raise CelError("unsigned integer overflow")
@@ -117,7 +117,7 @@ def _moment(value: int, kind: type) -> Value:
 def _numbers(
     one: Value, other: Value, of_floats: Callable[[float, float], float], of_integers: Callable[[int, int], int]
 ) -> Value:
-    """Return the result of an operation on two numbers of one type, or None for other values."""
+    """Return the result of an operation on two numbers of the same type, or None for any other two values."""
     if type(one) is not type(other) or not is_number(one):
         return None
     if isinstance(one, float) and isinstance(other, float):
@@ -151,7 +151,7 @@ def add(one: Value, other: Value) -> Value:
 
 
 def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> list[Value]:
-    """Return the items of both lists; items that a set already contains are not added to it again."""
+    """Return the items of both lists. If the first list is a set, items that it already contains are not added again."""
     result = list(one)
     kind = list_kind(one)
     for item in other:

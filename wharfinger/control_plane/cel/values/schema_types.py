@@ -38,8 +38,11 @@ _TIMES: Final = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "da
 
 @dataclass(slots=True)
 class Declared:
-    """A type with its sizes: the minimum number of bytes of a value in JSON (``least_bytes``), and the maximum number of its
-    elements, or bytes of text (``most``)."""
+    """A type with the sizes of its values.
+
+    ``least_bytes`` is the minimum number of bytes of a value in JSON. ``most`` is the maximum number of elements of a list or a
+    map, or the maximum number of bytes of a text.
+    """
 
     type: Type
     least_bytes: int
@@ -59,7 +62,7 @@ def escaped(name: str) -> str | None:
 
 
 def keyword_field(name: str) -> str:
-    """Return a field's name with reserved words of CEL escaped (``__in__``); expressions may use both forms."""
+    """Return a field's name, escaped (``__in__``) if it is a reserved word of CEL; expressions may also use the plain name."""
     return f"__{name}__" if name in RESERVED_WORDS else name
 
 

@@ -1,7 +1,7 @@
-"""Values during evaluation: Python's own if they have the same meaning in CEL, and instances of classes otherwise.
+"""Values during evaluation: values of Python's own types that mean the same in CEL, and instances of the classes below.
 
-bool, int (64 bits), float, str, bytes, None and list are used directly. Objects and lists of a custom resource are
-views of it (:mod:`~wharfinger.control_plane.cel.values.objects`).
+bool, int (64 bits), float, str, bytes, None and list are used directly. The objects and lists in a custom resource are
+represented by views of them (:mod:`~wharfinger.control_plane.cel.values.objects`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -145,7 +145,7 @@ def is_number(value: Value) -> bool:
 
 
 Implementation: TypeAlias = object
-"""A function of values, which may raise CelError. Parameters differ, so no more precise type fits all."""
+"""A function of values, which may raise CelError. The functions have different parameters, so the type is not more precise."""
 
 
 class Function(Protocol):

@@ -3,7 +3,7 @@
 The annotation ``wharfinger.dev/observed-after`` of an object states the delay in seconds.
 
 In a real cluster a Deployment's ``metadata.generation`` is ahead of its ``status.observedGeneration`` while its controller
-is busy with other objects, which takes seconds in a large cluster. The delay simulates this.
+is busy with other objects. In a large cluster this takes seconds. The delay simulates this.
 """
 
 from dataclasses import replace

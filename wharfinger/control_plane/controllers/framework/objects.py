@@ -68,7 +68,7 @@ def annotation(obj: JsonValue, name: str) -> str:
 
 
 def number_in(text: str) -> int | None:
-    """Return the number that a text of at most nine digits holds, or None."""
+    """Return the number that a text of one to nine digits represents, or None for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
@@ -108,7 +108,7 @@ def owner_reference(obj: JsonObject) -> JsonObject:
 
 
 def with_fields(obj: JsonObject, **changes: JsonValue) -> JsonObject:
-    """Return the object with members of its metadata changed; None removes a member."""
+    """Return the object with these members of its metadata replaced; a value of None removes the member."""
     metadata = find_object(obj, "metadata") | changes
     return {**obj, "metadata": {name: value for name, value in metadata.items() if value is not None}}
 

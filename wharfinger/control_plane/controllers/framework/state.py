@@ -1,8 +1,8 @@
 """The access of controllers to the cluster: they read the control plane's storage, and write with its verbs.
 
-The controllers run in the process of the server, so they need no copy of the cluster and no watches. They are notified of each
-change before the verb that makes it returns. Nearly all of their writes use the same verbs as requests (defaults, admission,
-validation and managed fields included), under the field managers of upstream's controllers. All decisions depend on stored
+The controllers run in the process of the server, so they need no copy of the cluster and no watches. A verb that makes a change
+notifies them before it returns. Nearly all writes of controllers use the same verbs as requests (defaults, admission, validation
+and managed fields included), under the field managers of upstream's controllers. All decisions depend on stored
 objects, so no work is lost when the controllers stop.
 """
 

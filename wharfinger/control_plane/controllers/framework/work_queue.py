@@ -1,9 +1,10 @@
 """The queue of keys that controllers must reconcile, with the most urgent controllers first.
 
-A single task does all the work, one key at a time. A key is queued at most once for each controller. Among controllers with
-due keys, the first in the list runs first: Pods come before ReplicaSets, and ReplicaSets before Deployments, because a
-ReplicaSet counts its Pods, and a Deployment counts the Pods of its ReplicaSets. So each of these objects is written once, while
-kube-controller-manager writes it many times.
+A single task does all the work, one key at a time. A key is queued at most once for each controller. The controllers are
+numbered, and among the controllers with due keys, the one with the lowest number runs first. The controller of Pods has a lower
+number than the controller of ReplicaSets, because a ReplicaSet counts its Pods; the controller of Deployments has a higher
+number, because a Deployment counts the Pods of its ReplicaSets. So the counts of an object are usually written once, while
+kube-controller-manager may write them many times.
 """
 
 import heapq
@@ -22,7 +23,7 @@ WINDOW_S: Final = 1.0
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
 _STALE: Final = 64
-"""The limit of outdated entries in the heap of times; all of them are removed when it is exceeded."""
+"""The maximum number of outdated entries in the heap of keys that are due later. If there are more, all of them are removed."""
 
 Item = tuple[int, Key]
 
@@ -41,7 +42,10 @@ class WorkQueue:
         self._failures: dict[Item, int] = {}
         self._in_progress: Item | None = None
         self._own_wakes: dict[Item, tuple[int, float]] = {}
-        """How often the work on each key has queued the same key again, without any other cause, and since when."""
+        """For each key: how often the work on the key has queued it again, and since when.
+
+        The entry is removed when anything else queues the key.
+        """
         self._wake = trio.Event()
 
     @property
@@ -120,7 +124,7 @@ class WorkQueue:
         self._failures.pop((controller, key), None)
 
     def _end_work(self, controller: int, key: Key) -> None:
-        """End the work on a key; if the work did not queue the same key again, reset the count of such wakes."""
+        """End the work on a key. If the work did not queue the same key again, forget how often it has done so before."""
         self._in_progress = None
         if key not in self._due[controller] and (controller, key) not in self._at:
             self._own_wakes.pop((controller, key), None)

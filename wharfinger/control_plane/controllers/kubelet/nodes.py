@@ -82,7 +82,8 @@ def fitting_nodes(pod: JsonObject, nodes: Iterable[JsonObject], *, daemon: bool 
 def fits(pod: JsonObject, node: JsonObject, *, daemon: bool = False) -> bool:
     """Return whether a node fits a Pod (or a pod template).
 
-    The node must have the labels of the Pod's node selector, and be ready and not cordoned; the Pod must tolerate its taints.
+    The node must have the labels of the Pod's node selector, be ready, and not be cordoned. The Pod must tolerate the node's
+    taints.
     For a Pod of a DaemonSet (``daemon``), the node may be cordoned or not ready, and its ``node.kubernetes.io/`` taints are
     ignored.
     """

@@ -24,7 +24,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatusFacts:
-    """The facts for one status: the current time in RFC 3339, the Pod's address, its exit code, and its number of restarts."""
+    """The facts for one status: the time in RFC 3339, the Pod's address, and its containers' exit code and number of restarts."""
 
     time: str
     ip: str

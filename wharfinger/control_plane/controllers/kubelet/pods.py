@@ -1,9 +1,9 @@
-"""The simulation of Pods, which are scheduled and run without a scheduler, nodes and kubelets.
+"""The simulation of Pods, which are scheduled and run without a scheduler, without kubelets, and even without nodes.
 
 A Pod of a controller runs and is ready immediately. A Pod without a controller runs after three seconds (:data:`BARE_S`), so
 that clients can observe it unscheduled, as on a cluster without nodes. A Helm hook, or a Pod with simulation annotations,
-runs without this delay. A Pod is ignored if another manager reports its status. Containers of Pods with ``restartPolicy:
-Always`` run without end; others succeed immediately. Annotations change this behavior
+runs without this delay. A Pod is ignored if a manager that is not a component of the cluster has written its status. Containers
+of Pods with ``restartPolicy: Always`` run without end; all others succeed immediately. Annotations change this behavior
 (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
 If there are Node objects, a Pod is assigned to one that fits it
@@ -105,7 +105,7 @@ class PodController:
     # -- keys to reconcile
 
     def _of_owner(self, change: Change) -> Iterable[Key]:
-        """Yield the Pods of a controller whose simulation annotations changed."""
+        """Yield the Pods of a workload if the workload's simulation annotations changed."""
         if change.type is not ChangeType.MODIFIED or not changed(change.previous, change.obj):
             return
         for key, one in self._state.dependents(uid_of(change.obj)):
@@ -115,7 +115,7 @@ class PodController:
                 yield from (pod for pod, _ in self._state.dependents(uid_of(one)) if pod.collection == PODS)
 
     def _unscheduled(self, change: Change) -> Iterable[Key]:
-        """Yield the Pods that have no node, and those on the node that changed."""
+        """Yield the Pods that have no node, and the Pods on the changed node."""
         if change.type is ChangeType.DELETED:
             return
         for pod in self._state.objects(PODS):
@@ -184,7 +184,8 @@ class PodController:
     def _tolerated_failures(self, pod: JsonObject) -> int:
         """Return the number of failures that the Job of a Pod tolerates, or -1 for a Pod without a Job.
 
-        A crashing Pod reports one failure more from the start, so no simulated Job waits for the back-off of its Pods.
+        A crashing Pod reports at least one restart more than this number from the start. So its Job fails immediately, and does
+        not wait for the back-off of the Pod.
         """
         if find(controller_of(pod), "kind") != "Job":
             return -1

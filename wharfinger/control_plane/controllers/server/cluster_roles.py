@@ -1,7 +1,7 @@
 """Aggregated ClusterRoles: their rules are the rules of all roles that their selectors match.
 
-In a real cluster, kube-controller-manager updates them some time later. Here they are updated in the write that causes the
-update, so that no request is refused in between.
+In a real cluster, kube-controller-manager updates these rules some time after a selected role has changed. Here they are updated
+within the write that changes the role, so that no request is refused because of outdated rules.
 """
 
 import logging

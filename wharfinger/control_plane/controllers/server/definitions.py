@@ -119,7 +119,10 @@ class DefinitionController:
             self._finish(current)
 
     def _finish(self, definition: JsonObject) -> None:
-        """Remove a definition that is being deleted once it has no instances."""
+        """Remove the cleanup finalizer of a definition that is being deleted, once the definition has no instances.
+
+        If the definition has no other finalizers, remove the definition itself.
+        """
         finalizers = find_list(definition, "metadata", "finalizers")
         if CLEANUP_FINALIZER not in finalizers or self._backend.storage.count(
             kind_of_definition(definition).collection

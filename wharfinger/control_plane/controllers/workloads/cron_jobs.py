@@ -109,7 +109,7 @@ class CronJobController:
             self._with_current_status(key, self._state.set_status(key, found, status))
 
     def _with_current_status(self, key: Key, cron: JsonObject) -> JsonObject:
-        """Write the running Jobs and the last successful end to the CronJob's status, and return the CronJob."""
+        """Write the running Jobs and the time of the last success to the CronJob's status, and return the CronJob."""
         jobs = list(self._state.owned(JOBS, cron))
         running: list[JsonValue] = [_reference(job) for job in jobs if not is_finished(job)]
         status = {name: value for name, value in find_object(cron, "status").items() if name != "active"}

@@ -97,7 +97,7 @@ def _with_progress(
     if not _has_deadline(deployment):
         return [one for one in conditions if find(one, "type") != "Progressing"], None
     if find(deployment, "spec", "paused") is True:
-        return conditions, None  # the condition of the pause is kept
+        return conditions, None  # the condition Progressing states the pause, and is kept
     current = condition_of(deployment, "Progressing")
     settled = find_int(status, "replicas") == find_int(status, "updatedReplicas")
     if settled and find(current, "reason") == "NewReplicaSetAvailable":

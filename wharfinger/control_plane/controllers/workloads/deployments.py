@@ -1,9 +1,9 @@
 """Deployments: one ReplicaSet per template, and the rollout from one template to the next.
 
-Each reconciliation finds or creates the set of the current template, moves replicas between sets as the strategy allows,
-deletes sets beyond the history limit, and reports the progress
-(:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`). "Set" means ReplicaSet here. Each reconciliation
-takes the next step of a rollout; this step depends only on the existing sets. The messages and the order of steps are those of
+"Set" means ReplicaSet in this module. Each reconciliation finds or creates the set of the current template, moves replicas
+between sets as the strategy allows, deletes sets beyond the history limit, and reports the progress
+(:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`). Each reconciliation takes only the next step of a
+rollout, and finds out from the existing sets which step that is. The messages and the order of steps are those of
 kube-controller-manager's deployment controller.
 """
 
@@ -297,7 +297,7 @@ class DeploymentController:
 
 
 def _plain_template(obj: JsonObject) -> JsonObject:
-    """Return a pod template without the label that the controller adds to it."""
+    """Return the pod template of a Deployment or set, without the label ``pod-template-hash``, which only sets have."""
     template = find_object(obj, "spec", "template")
     labels = {name: value for name, value in labels_of(template).items() if name != HASH_LABEL}
     return {**template, "metadata": find_object(template, "metadata") | {"labels": labels}}
@@ -308,8 +308,9 @@ def _revision(one: JsonObject) -> int:
 
 
 def _annotations_of_set(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
-    """Return a set's annotations: the Deployment's annotations, the set's revision and earlier revisions, and for a new set its
-    scale.
+    """Return a set's annotations: the Deployment's annotations, and the set's revision and earlier revisions.
+
+    The annotations of a new set (``exists`` is false) also state the Deployment's number of replicas, and its maximum with surge.
     """
     given = find_object(deployment, "metadata", "annotations")
     copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}

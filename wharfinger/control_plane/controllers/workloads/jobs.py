@@ -1,4 +1,4 @@
-"""Jobs: their Pods, which run to completion as many times as requested, and their results.
+"""The Pods of Jobs, which run to completion as many times as requested, and the status of the Jobs.
 
 A Pod has a finalizer until its end is counted, so each Pod is counted exactly once. Failed Pods are replaced immediately, while
 kube-controller-manager waits longer after each failure. The Pods of a Job that is finished or deleted lose the finalizer. A Job
@@ -139,7 +139,7 @@ class JobController:
         return self._state.set_status(key, job, status)
 
     def _counted(self, job: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
-        """Return the status, with the Pods that have ended since it was written added to its counts."""
+        """Return the status with new counts: add each Pod that has ended or is being deleted, and is not counted yet."""
         status = dict(find_object(job, "status"))
         for phase, name in (("Succeeded", "succeeded"), ("Failed", "failed")):
             ended = [pod for pod in pods if find(pod, "status", "phase") == phase and _is_tracked(pod)]

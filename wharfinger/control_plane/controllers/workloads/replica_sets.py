@@ -1,7 +1,7 @@
 """ReplicaSets and ReplicationControllers: they keep the requested number of Pods of a template, and count the ready ones.
 
-The messages, the order of fields, and the order in which surplus Pods are deleted, are those of kube-controller-manager's
-replicaset controller.
+The messages and the order of fields are those of kube-controller-manager's replicaset controller. Of the criteria by
+which that controller chooses surplus Pods to delete, only two are used here: whether a Pod is scheduled, and whether it is ready.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int,
 from wharfinger.kube.times import parse_time
 
 MOST_PODS: Final = 500
-"""The maximum number of Pods of one set, so that the simulation fits in the memory of a laptop."""
+"""The maximum number of Pods of one ReplicaSet, ReplicationController, StatefulSet or Job; it limits the use of memory."""
 _COMPONENT: Final = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
 
 

@@ -1,4 +1,4 @@
-"""The next number of replicas of each ReplicaSet of a Deployment. Pure.
+"""The next number of replicas of each ReplicaSet of a Deployment. Pure. "Set" means ReplicaSet in this module.
 
 Source: kube-controller-manager's deployment controller (rolling update, proportional scaling).
 """
@@ -53,7 +53,10 @@ def total(sets: Sequence[JsonObject]) -> int:
 
 
 def new_set_replicas(deployment: JsonObject, sets: Sequence[JsonObject], current: int) -> int:
-    """Return the next number of replicas of the newest set, which now has ``current`` replicas; ``sets`` are all sets."""
+    """Return the next number of replicas of the set of the current template.
+
+    ``current`` is the present number of replicas of this set, and ``sets`` are all existing sets of the Deployment.
+    """
     wanted = replicas_of(deployment)
     if find_str(deployment, "spec", "strategy", "type", default="RollingUpdate") != "RollingUpdate":
         return wanted

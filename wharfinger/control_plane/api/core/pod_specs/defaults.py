@@ -193,7 +193,7 @@ def _pull_policy(image: JsonValue) -> str:
 def _path_of(name: str) -> str:
     """Return the path of an image in its registry.
 
-    An image without a registry is in Docker Hub, where a path of one word is in ``library``.
+    An image without a registry is in Docker Hub, where ``library/`` is added to a path without a slash.
     """
     first, slash, rest = name.partition("/")
     if slash and (first != first.lower() or first == "localhost" or not {".", ":"}.isdisjoint(first)):

@@ -117,8 +117,8 @@ def _pod_term_errors(term: JsonObject, path: str) -> list[FieldError]:
 def _label_key_errors(term: JsonObject, path: str) -> list[FieldError]:
     """Return the errors of ``matchLabelKeys`` and ``mismatchLabelKeys``, which contain keys of the pod's own labels.
 
-    The keys must be valid, and no key may occur in both lists. A key in ``matchLabelKeys`` may occur in the selector only
-    once, because the server itself adds a term with this key.
+    The keys must be valid, and no key may occur in both lists. A key in ``matchLabelKeys`` may occur only once in the
+    selector: in the term that the server itself has added for this key.
     """
     selector = part(term, "labelSelector")
     same, other = texts(term, "matchLabelKeys"), texts(term, "mismatchLabelKeys")

@@ -127,7 +127,7 @@ def apparmor_errors(context: JsonObject, path: str) -> list[FieldError]:
 def container_context_errors(container: JsonObject, path: str, *, host_users: bool) -> list[FieldError]:
     """Return the errors of ``securityContext`` of the container at ``path``.
 
-    With ``host_users``, the pod has no user namespace of its own.
+    If ``host_users`` is true, the pod has no user namespace of its own.
     """
     context, at = part(container, "securityContext"), f"{path}.securityContext"
     if context is None:

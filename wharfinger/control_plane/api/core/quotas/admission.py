@@ -114,8 +114,8 @@ def _handles(admission: Admission) -> bool:
 def _check_countable(admission: Admission, quota: JsonObject, names: list[str]) -> None:
     """Refuse a write that cannot be counted. Raises StatusError (403).
 
-    Such a write is one of a Pod in which a container does not specify a resource that the quota counts, or any write while
-    the use of the quota is not known yet.
+    A write cannot be counted if the use of the quota is not known yet, or if a container of the written Pod does not specify
+    a resource that the quota counts.
     """
     name = text(quota, "metadata", "name")
     if admission.kind.group_kind == "Pod" and admission.obj is not None:

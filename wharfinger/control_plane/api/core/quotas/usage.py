@@ -1,4 +1,4 @@
-"""The use of a ResourceQuota by objects: pure sums, for admission (one object) and for the controller (all objects).
+"""The use of a ResourceQuota by objects: pure functions for admission (the use by one object) and for the controller (by all).
 
 A quota names resources in ``hard``. The name of a resource determines which objects use it: ``pods``, ``requests.cpu`` and
 similar names belong to pods, ``services.nodeports`` to services, ``requests.storage`` to claims, and
@@ -45,7 +45,7 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def matching_resources(resource: str, names: Iterable[str]) -> list[str]:
-    """Return those of the names in a quota's ``hard`` that objects of ``resource`` (such as ``deployments.apps``) use."""
+    """Return the names in a quota's ``hard`` for which objects of ``resource`` (such as ``deployments.apps``) are counted."""
     return sorted({name for name in names if _takes(resource, name)})
 
 
@@ -236,7 +236,10 @@ def _crosses_namespaces(pod: JsonObject) -> bool:
 
 
 def unspecified(pod: JsonObject, restricted: Iterable[str]) -> str:
-    """Return the restricted resources that containers do not specify: ``limits.cpu for: a,b; …``; "" if none."""
+    """Return the restricted resources that containers do not specify, each with the names of these containers.
+
+    The form is ``limits.cpu for: a,b; …``; "" if there are none.
+    """
     if part(pod, "spec", "resources") and any(part(pod, "spec", "resources", kind) for kind in ("requests", "limits")):
         return ""
     asked = [name for name in _CONSTRAINED if name in set(restricted)]
@@ -278,7 +281,7 @@ def increase(new: Mapping[str, JsonValue], old: Mapping[str, JsonValue]) -> Amou
 
 
 def calculated(quota: JsonObject, listed: Listed, resources: Iterable[tuple[str, str]], now: datetime) -> Amounts:
-    """Return the use of a quota, for the names in its ``hard`` that objects of ``resources`` use.
+    """Return the use of a quota, for the names in its ``hard`` for which objects of ``resources`` are counted.
 
     ``resources`` are the (group, plural) pairs of the served namespaced kinds.
     """

@@ -47,7 +47,7 @@ def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[Fiel
 
 
 def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
-    """Return the new affinity, but with the old name of each label whose deprecated name it replaces by the current one."""
+    """Return the new affinity, but undo each replacement of a deprecated label name by the current name of the label."""
     terms, before = parts(new, "required", "nodeSelectorTerms"), parts(old, "required", "nodeSelectorTerms")
     if new is None or len(terms) != len(before):
         return new
