@@ -56,13 +56,15 @@ from wharfinger.runtime.inspector import HistorySnapshot
 from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 
 RecordedWhy = Callable[[Path, str, datetime], ExplanationSnapshot | None]
-"""A function that explains a package's state at a past time from a recording. It returns None if the recording does not show the
-state at that time.
+"""A function that reads a recording, and explains a package's state at a past time. It returns None if the recording does not
+show the state at that time.
 
 The composition root passes the function, because ``wharfinger.debug`` may not import :mod:`wharfinger.runtime.recording`.
 """
 RecordedHistory = Callable[[Path, str], HistorySnapshot | None]
-"""A function that reads the history of a package from a recording. It returns None if the recording has no event of it."""
+"""A function that reads the history of a package from a recording. It returns None if the recording has no event of the
+package.
+"""
 
 
 class RecordingAnswerError(DebugError):

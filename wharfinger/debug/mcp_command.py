@@ -82,8 +82,8 @@ def _serve(args: argparse.Namespace) -> int:
 
     socket = cast("Path | None", args.socket) or default_socket()
     tools = Tools(socket, cast("Path", args.root), cast("Planned", args.planned))
-    # A thread waits for the next line of stdin, and cannot be cancelled. So the signal ends the
-    # process; nothing has to be undone.
+    # A thread waits for the next line of stdin, and cannot be cancelled. So the signal ends the process. Nothing has to be
+    # undone.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdin.isatty():
         sys.stderr.write("an agent speaks to this command over stdin and stdout; Ctrl-C ends it\n")

@@ -24,7 +24,7 @@ def limit_process() -> None:
 
 
 def allow_cpu_time(seconds: int) -> None:
-    """Limit the CPU time of the next request, with up to a second more. Beyond the limit, the signal SIGXCPU ends the process."""
+    """Allow the next request ``seconds`` of CPU time, and up to a second more. Then the signal SIGXCPU ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds

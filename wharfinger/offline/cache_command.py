@@ -78,7 +78,7 @@ def show_statistics(args: argparse.Namespace) -> int:
 
 
 def clean_up(args: argparse.Namespace) -> int:
-    """Remove files until the cache is within its limits, and print the size of these files."""
+    """Remove entries until the cache is within its limits, and print their number and their size."""
     cache = cast("Path", args.cache_dir)
     max_bytes, unused_s = cast("int", args.max_mib) * MIB, cast("int", args.unused_days) * _DAY_S
     try:

@@ -191,7 +191,7 @@ async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
     if not there:
         named = ", ".join(str(path.resolve().relative_to(root)) for path in options.paths)
         raise SourceError(f"--against {against}: {named} does not exist in it; name a folder or a revision that has it")
-    # A checkout of a revision has no remotes of its own.
+    # A checkout of a revision has no git remotes, so it gets the addresses of the repository at the root.
     found = await trio.to_thread.run_sync(repository_of, root)
     tools = replace(
         options.tools, packages=await trio.to_thread.run_sync(_packages, options.tools.packages, root, other)

@@ -1,4 +1,4 @@
-"""``wharfinger package verify``: the signatures and statements of an artifact, as the policy of a repository judges them."""
+"""``wharfinger package verify`` lists the signatures and statements of an artifact, and checks them against a repository's policy."""
 
 import argparse
 from collections.abc import Callable

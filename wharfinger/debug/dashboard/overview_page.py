@@ -1,4 +1,4 @@
-"""Two pages: the first page, which shows the daemon and the graph and the list of packages, and the page of the queues. Pure."""
+"""Two pages. The first page shows the daemon, and the packages as a graph and as a list. The other one shows the queues. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The HTML of pages, rendered with the templates in the folder beside this module.
+"""The HTML of pages, rendered with the templates in the folder ``templates``.
 
 Control characters in a text are replaced, and then the text is escaped. The drawings are the only exception, because
 `graph_to_svg` has escaped them already.
@@ -35,7 +35,9 @@ class Templates:
         self._macros = environment.get_template("macros.html")
 
     def page(self, page: Page, here: str, changes: str, problem: str) -> str:
-        """Return a page. ``here`` is its path, ``changes`` the address of its changes, ``problem`` why it has no content, or ""."""
+        """Return a page. ``here`` is its path, ``changes`` the address of its changes, and ``problem`` the reason why the page
+        has no content, or "".
+        """
         return self._page.render(page=page, here=here, changes=changes, problem=problem)
 
     def section(self, section: Section) -> str:

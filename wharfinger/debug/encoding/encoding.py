@@ -98,7 +98,9 @@ def _task_to_json(task: TaskSnapshot) -> JsonObject:
 
 
 def answer_to_json(answer: SettingsAnswer) -> JsonObject:
-    """Return the verdict on some settings as JSON. Empty lists of problems and warnings are included, except for Unknown."""
+    """Return the verdict on some settings as JSON. Empty lists of problems and warnings are included, unless the verdict is
+    Unknown.
+    """
     match answer:
         case ValidSettings():
             return {"verdict": "Valid", "problems": [], "warnings": [], **record_to_json(answer)}

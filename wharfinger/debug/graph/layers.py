@@ -5,8 +5,8 @@ before sources as far as possible. An edge whose source is before its target in 
 strongly connected components are in the line in the order of Tarjan's algorithm. Inside a component, only the strong edges (see
 `Edge`) determine the order, so a strong edge is reversed only if strong edges form a cycle themselves.
 
-Then each node goes into the column right after its last dependency. The
-node is moved to the column right before its first dependent if the move shortens more edges than it lengthens.
+Then each node goes into the column right after its last dependency. The node is moved to the column right before its first
+dependent if the move shortens more edges than it lengthens.
 
 The time is linear in nodes and edges. There is no recursion, so a chain of ten thousand nodes is fine. The result depends only
 on the numbers of the nodes and on the edges.

@@ -5,8 +5,8 @@ Pure: sizes and edges in, coordinates out, and equal input gives equal output. T
 each box towards the middle of its neighbors as far as the other boxes in its column allow (least squares, solved exactly by
 the pool-adjacent-violators algorithm).
 
-Unconnected parts of the graph are laid out separately and packed in rows (*shelves*), so a
-hundred packages without dependencies form a block, not a tower.
+Unconnected parts of the graph are laid out separately and packed in rows (*shelves*), so a hundred packages without dependencies
+form a block, not a tower.
 
 Dependencies are on the left. All boxes of a column are as wide as its widest box. y grows downwards.
 """
@@ -59,8 +59,8 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A box for each node, and a line for each edge from its source to its target. A loop (an edge from a node to itself)
-    has no points.
+    """A box for each node, and a line for each edge from its source to its target. A loop (an edge from a node to
+    itself) has no points.
 
     A line crosses the gap between two columns from point 0 to 1, from 2 to 3 and so on. Between these pairs it goes straight
     through a column.

@@ -114,10 +114,10 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _ENDED_EARLY: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""The state that the graph shows for a node that the scheduler reports as failed, by the state of the package.
+"""The shown state of a failed node, by the state of its package.
 
-With these states of the package, the last run of the node did not fail, but only ended early.
-A run ends early if it is cancelled, or if it is requested but never starts.
+The scheduler reports the node as failed. But if the package has one of these states, the last run of the node only ended early. A
+run ends early if it is cancelled, or if it is requested but never starts.
 """
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 

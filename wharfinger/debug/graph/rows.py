@@ -3,12 +3,12 @@
 Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a *joint* in
 each column between its ends.
 
-Edges to the same node share their joints, so forty packages that need the same package form a tree with one
-trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the
-longest edges have none.
+Edges to the same node share their joints, so forty packages that need the same package form a tree with one trunk, not forty
+lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the longest edges have
+none.
 
 The order is improved by barycenter sweeps in both directions. The order with the fewest crossings is kept. In a large
-graph, the order of the last sweep is kept.
+graph, crossings are not counted, and the order of the last sweep is kept.
 """
 
 from bisect import bisect_right, insort

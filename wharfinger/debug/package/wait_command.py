@@ -135,7 +135,7 @@ def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> 
 
 async def _package(client: DebugClient, name: str) -> tuple[PackageSnapshot | None, str]:
     """Return a package, and "". If the daemon does not know the package, return None, and the reason why the daemon may not know
-    it yet, such as a recent start, or "".
+    it yet, such as a recent start. The reason is "" if the daemon knows all packages.
     """
     package = await client.package(name)
     return package, await why_incomplete(client) if package is None else ""

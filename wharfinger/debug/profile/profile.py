@@ -46,8 +46,7 @@ class ProfileSnapshot:
     counted. ``main_cpu_s``, ``others_cpu_s`` and ``sampling_cpu_s`` are the processor times of the main thread, of all other
     threads (including the thread that sampled), and of the thread that sampled.
 
-    ``unlisted_s`` is the time in stacks that are left out because there were
-    too many different stacks.
+    ``unlisted_s`` is the time in stacks that are left out because there were too many different stacks.
     """
 
     seconds: float

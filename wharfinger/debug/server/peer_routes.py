@@ -176,7 +176,7 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Return the values or the settings of a module. With ``global=true``, return an object with two keys: one has the global
+    """Return the values or the settings of a module. With ``global=true``, return an object with two fields: one has the global
     values or settings, the other one those of the module.
     """
     package, form = await _module(inspector, request)

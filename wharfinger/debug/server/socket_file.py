@@ -3,8 +3,8 @@ running one.
 
 * The socket has mode 0600 before it has a name. Linux creates the socket file with the mode of the socket, so other users can
   never open it, whatever the umask is.
-* A socket file outlives a daemon that is killed.
-  A file that no process listens on is removed; if a process listens, that is an error.
+* A socket file outlives a daemon that is killed. A file that no process listens on is removed; if a process listens, that is an
+  error.
 * The check, the removal and the bind happen under a lock on the folder, so if two daemons start at the same time, one of
   them fails with a clear error.
 * At the end the file is removed only if it is still the one that was created here.

@@ -4,8 +4,8 @@ Each line is an object with a ``type``:
 
 * ``ADDED`` or ``MODIFIED`` with the present ``object``, or ``DELETED`` without an object. If a document is a list of packages,
   queues, nodes, pools, repositories, objects or Events, there is a line for each item that changed, with its ``kind`` and
-  ``name``. For the log, there is a line for each new line of the log. A change of any other document is
-  reported as a whole, in one line. The first lines report everything that exists.
+  ``name``. For the log, there is a line for each new line of the log. A change of any other document is reported as a whole, in
+  one line. The first lines report everything that exists.
 * ``DROPPED`` with a ``count``: this number of log lines was lost before this watch could send them.
 * ``BOOKMARK``: nothing has changed for BOOKMARK_S seconds.
 * ``ERROR`` with a ``message``: the watch ends.

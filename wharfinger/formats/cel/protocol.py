@@ -47,10 +47,10 @@ class FindingKind(enum.Enum):
 class Finding:
     """A problem that a rule found at one place of a value, or a problem with the rule itself.
 
-    ``at`` is the rule's place in the schema, and ``path`` is the place of the problem in the value. A rule's messageExpression
-    makes ``message`` from the value on which the rule was evaluated. Without its last ``below`` steps, ``path`` is the path of
-    that value. ``static`` is the rule's own text, for the case that the value contains a secret; it is empty if ``message``
-    was not made from the value.
+    ``at`` is the rule's place in the schema, and ``path`` is the place of the problem in the value. The rule was evaluated on the
+    part of the value whose path is ``path`` without the last ``below`` steps. If the rule's messageExpression made ``message``
+    from this part, ``static`` is the rule's fixed message, which must be shown instead if the part contains a secret. Otherwise
+    ``static`` is empty.
     """
 
     kind: FindingKind

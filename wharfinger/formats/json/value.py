@@ -67,7 +67,7 @@ def _check_depth(data: bytes, what: str) -> None:
     applies.
     """
     if len(data.split(b"[", MAX_DEPTH)) + len(data.split(b"{", MAX_DEPTH)) - 2 < MAX_DEPTH:
-        return  # ``split`` searches many bytes at once, ``count`` does not
+        return  # ``split`` is faster than ``count``, which searches byte by byte
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
     brackets = b"".join(bare.translate(None, _ALL_BUT_QUOTES_AND_BRACKETS).split(b'"')[::2])
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:

@@ -190,8 +190,7 @@ class _Applying:
     """The schemas that apply to one place of a value, including alternatives.
 
     An instance also caches the instances for the parts inside that place. Places to which the same schemas apply (such as the
-    items of a list) share one instance. ``listed`` is the length of the
-    longest list of schemas under ``items``.
+    items of a list) share one instance. ``listed`` is the length of the longest list of schemas under ``items``.
     """
 
     schemas: tuple[JsonObject, ...]

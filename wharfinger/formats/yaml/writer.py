@@ -1,8 +1,8 @@
 """A writer of YAML that Kubernetes reads back as the value from which it was written.
 
-The module is the inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted if Kubernetes would read its plain form as
-something else (``y``, ``0777``, ``1e3``), and also if other YAML 1.1 readers would (dates and ``12:30:45``). Text of several
-lines is written as a literal block if a reader gets exactly this text from the block. No aliases are written, and only
+The module is the inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted if Kubernetes would read its plain
+form as something else (``y``, ``0777``, ``1e3``), and also if other YAML 1.1 readers would (dates and ``12:30:45``). Text of
+several lines is written as a literal block if a reader gets exactly this text from the block. No aliases are written, and only
 :func:`write_go_yaml` folds long texts. libyaml's emitter gets a stream of events, so deep nesting does not use the call stack.
 """
 

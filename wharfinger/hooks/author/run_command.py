@@ -47,7 +47,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         description="Run one hook as the daemon would, in the hook's own folder. The output of the hook is copied to "
         "stderr. The results of the hook are printed to stdout as one document: patches of objects and values, the values "
         "after these patches, metrics, and responses to webhook requests. Nothing is applied. Exit code 0: the hook "
-        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by a signal, such as Ctrl-C.",
+        "succeeded; 1: the hook failed, or its values patch is refused; 130: ended by Ctrl-C, SIGTERM or SIGHUP.",
     )
     run.add_argument("executable", type=path_option, metavar="EXECUTABLE", help="the hook")
     run.add_argument(

@@ -8,7 +8,7 @@ As in the contract, unknown keys are ignored, and ``null`` means missing. ``"add
 with its value, and override an ``action`` beside them. ``name`` and ``value`` are required for all actions except ``expire``,
 and ``buckets`` is required for ``observe``. An unknown action does not fail the run: it becomes an :class:`Unknown`, which is
 reported as a warning. The names of metrics and labels are not checked here: the store refuses invalid names with a warning,
-because they must not fail the run either.
+because an invalid name, like an unknown action, must not fail the run.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The metrics that hooks published, limited in size, and their text for scrapers (spec hook-protocol §3.2). Pure. A *series* is
 a name with labels. A series belongs to the *group* that last published its value, and is removed when that group expires.
-Groups belong to a package: two groups of the same name in different packages are two groups. While any package has a series of
+Groups belong to a package: groups of the same name in different packages are different groups. While any package has a series of
 a name, the name has one kind for all packages, because Prometheus' text format requires it; an operation of another kind is
 refused. All series that a package publishes under one name are printed with the same set of labels. A series that lacks one of
 these labels gets it with the value ``""``, because an empty label equals a missing one, both for Prometheus and for the store.

@@ -3,7 +3,7 @@
 Hooks are found on disk, then run with ``--config``. A hook without a valid configuration fails the whole package, as the contract
 prescribes, because running only some of a package's hooks is worse than running none. All hooks of a package together have one
 time limit to print their configurations. An executable with several hooks is run with ``hook config``, and each of its hooks
-becomes a `Hook` of its own. The order is the contract's: by path, and in one executable by index.
+becomes a `Hook` of its own. The hooks are in the order that the contract prescribes: by path, and in one executable by index.
 """
 
 import logging
@@ -73,9 +73,9 @@ async def discover_hooks(
     """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file
     or configuration.
 
-    ``layout`` decides where hooks run: hooks of an addon-operator module in the package's root, all others in their own
-    folder. ``batch`` are the paths that the package declares as executables with several hooks; ``environment`` are the
-    variables that identify the package to these executables. ``webhooks`` is true if webhooks are served. Raises HookError
+    ``layout`` decides where hooks run: hooks of an addon-operator module in the package's root, all others in their own folder.
+    ``batch`` are the paths that the package declares as executables with several hooks; ``environment`` are the variables that
+    identify the package to these executables. ``webhooks`` is true if the daemon has an admission server. Raises HookError
     (HookConfigError for an invalid configuration). If several hooks fail, the error of the first hook by path is raised.
     """
     try:
@@ -114,8 +114,8 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Refuse the webhooks of a hook, because the daemon serves none. In a module folder of addon-operator, they only cause a
-    warning.
+    """Refuse the webhooks of a hook, because the daemon has no admission server. In a module folder of addon-operator, they only
+    cause a warning.
 
     Raises HookConfigError.
     """

@@ -35,9 +35,10 @@ _ELF: Final = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """A hook and how it is started: ``executable`` with ``argv``, with ``environment`` added to the variables of all hooks.
+    """A file that is a hook or contains several hooks, and how it is started: ``executable`` with ``argv``, with ``environment``
+    added to the variables of all hooks.
 
-    ``config_cwd`` is the folder in which the hook is run to print its configuration; all other runs use ``cwd``. ``batch`` is
+    ``config_cwd`` is the folder in which the file is run to print its configuration; all other runs use ``cwd``. ``batch`` is
     true if the file contains several hooks.
     """
 
@@ -101,8 +102,8 @@ def find_hook_files(
 
 
 def hook_file(path: Path) -> HookFile:
-    """Return the hook in the file ``path``. It prints its configuration in the nearest folder ``hooks`` above it, or else in its
-    own folder. A Python hook uses the ``venv`` in that folder, if there is one.
+    """Return the hook in the file ``path``. To print its configuration, it is run in the nearest folder ``hooks`` above it, or
+    else in its own folder. A Python hook uses the ``venv`` in that folder, if there is one.
     """
     path = path.absolute()
     root = next((folder for folder in path.parents if folder.name == FOLDER), path.parent)

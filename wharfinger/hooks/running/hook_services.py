@@ -1,8 +1,8 @@
 """The hooks of all started packages. One task for each package runs its monitors, from `start` to `stop`. A monitor follows the
 objects of one kubernetes binding (:mod:`wharfinger.hooks.watching.monitor`).
 
-Starting a package waits for the first list of each watch that its bindings need, and fails if one of these lists fails. A start
-that is cancelled has no further effect. Stopping waits until everything that belongs to the package has ended. All packages share
+Starting a package waits for the first list of each watch that its bindings need, and fails if one of these lists fails. If a start
+is cancelled, no monitor of the package remains. Stopping waits until everything that belongs to the package has ended. All packages share
 the schedules, which have one clock, and the watches: packages that watch the same objects share one watch.
 """
 
@@ -29,7 +29,7 @@ from wharfinger.hooks.watching.schedules import Schedules, ScheduleStatistics, o
 log = logging.getLogger(__name__)
 
 OnEvent: TypeAlias = Callable[[PackageHooks, Inbox], None]
-"""A callback that gets the inbox of a hook after an occurrence was added to it."""
+"""A callback that gets the inbox of a hook after an occurrence (an event or a tick) was added to it."""
 OnTick: TypeAlias = Callable[[str], None]
 """A callback that gets a crontab that is due."""
 
@@ -44,7 +44,7 @@ class _Service:
 
 
 class HookServices:
-    """The started packages. Use `open_hook_services`."""
+    """The hooks of all started packages; `open_hook_services` makes the only instance."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class HookServices:
         self._on_event, self._on_tick = on_event, on_tick
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
-        """Follow a package's bindings; return once their objects are listed. Raises HookError or ClusterError; in that case, no
-        binding is followed.
+        """Start the monitors of a package's bindings; return once they have listed their objects. Raises HookError or
+        ClusterError; in that case, no monitor of the package runs.
         """
         if self._on_event is None:
             raise AssertionError(f"the hooks of {package} were started before `listen` was called")
@@ -112,7 +112,7 @@ class HookServices:
             await service.ended.wait()
 
     def close(self) -> None:
-        """Refuse further starts. `open_hook_services` does this at its end."""
+        """Refuse further starts. `open_hook_services` calls this at its end."""
         self._closing = True
 
     def with_schedules(self) -> tuple[PackageHooks, ...]:
@@ -121,7 +121,7 @@ class HookServices:
         return tuple(hooks for hooks in found if hooks is not None)
 
     def tick(self, crontab: str) -> None:
-        """Report a schedule that is due."""
+        """Call the callback for a schedule that is due."""
         if self._on_tick is not None:
             self._on_tick(crontab)
 

@@ -5,8 +5,8 @@ a limit, the hook gets each occurrence, in order. Beyond the limit, the occurren
 * For one object under one binding, at most two events remain, which together have the same effect as all of them
   (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state of an object is always reported, and so is the deletion
   of an object that the hook knows. An object that was created and deleted meanwhile is forgotten.
-* For a group, the last occurrence remains, because a group's context contains nothing but snapshots, and these are read when
-  the run begins.
+* For bindings with the same ``group``, only the last occurrence remains, because the context of a group contains nothing but
+  snapshots, and these are read when the run begins.
 
 At most one tick of each schedule binding waits. No occurrence is ever dropped because of its age.
 

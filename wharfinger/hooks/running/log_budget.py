@@ -13,7 +13,7 @@ BURST_CHARS: Final = 1024 * 1024
 LINES_PER_S: Final = 2.0
 CHARS_PER_S: Final = 2048.0
 OPEN_AGAIN: Final = 0.1
-"""The part of a full bucket at which lines are logged again."""
+"""The part of each bucket that must be full before lines are logged again."""
 
 
 @dataclass(frozen=True, slots=True)

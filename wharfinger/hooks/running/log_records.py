@@ -59,7 +59,7 @@ class RecordBuffer:
             self._hold(line)
 
     def end(self) -> None:
-        """Treat the lines held back as text, because no more lines follow."""
+        """Emit the lines held back as text, because no line follows that could complete their object."""
         held, self._held = self._held, []
         self._chars = self._depth = 0
         for line in held:

@@ -49,7 +49,9 @@ class IfExists(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The object of an operation. ``api_version`` "" means the preferred version; ``kind`` is any name that kubectl accepts."""
+    """The object of an operation. An empty ``api_version`` means the preferred version. ``kind`` is the kind of the object, or
+    another name that kubectl accepts for its resource type.
+    """
 
     api_version: str
     kind: str
@@ -152,7 +154,7 @@ def read_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[Opera
 
 
 def despite_failure(operations: Iterable[Operation]) -> tuple[Operation, ...]:
-    """Return the operations to apply although the hook failed: patches of ``status`` with ``ignoreHookError``."""
+    """Return the operations to apply although the hook failed: patches of the subresource ``status`` with ``ignoreHookError``."""
     return tuple(
         operation
         for operation in operations

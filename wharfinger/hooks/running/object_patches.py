@@ -12,8 +12,8 @@ time.
 With a ``mark``, objects that an operation creates are marked with the release, so that they are deleted together with it;
 existing objects are not marked.
 
-With ``namespace`` the hook belongs to an Application. An operation on another namespace, or on a cluster-scoped object, is
-refused; an operation that names no namespace gets the Application's own.
+If ``namespace`` is given, the hook belongs to an Application in this namespace. An operation on another namespace, or on a
+cluster-scoped object, is refused; an operation that names no namespace gets the Application's namespace.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -43,13 +43,13 @@ from wharfinger.hooks.watching.filters import FilterError, Filters
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 
 ATTEMPTS: Final = 4
-"""The number of attempts of a write that conflicts."""
+"""The limit of attempts if a write conflicts with another write."""
 RETRY_S: Final = 0.01
 """The pause before the second attempt. Each further pause is five times as long. Each pause is prolonged at random by up to a
 tenth.
 """
 GONE_S: Final = 20.0
-"""The time to wait for a deletion."""
+"""The longest time to wait until a deleted object is gone."""
 
 NOT_OURS: Final = "an Application's hooks may only change objects of its own namespace"
 
@@ -151,7 +151,9 @@ class _Patcher:
                 assert_never(operation.if_exists)
 
     async def _create_or_replace_once(self, obj: JsonObject) -> None:
-        """Make one attempt. Raises ConflictError if another writer was faster, or deleted the object between two steps."""
+        """Create the object, or replace it if it exists. Raises ConflictError if another writer was faster, or deleted the object
+        after it was found to exist.
+        """
         try:
             await self.client.create(self._marked(obj))
         except ConflictError as error:

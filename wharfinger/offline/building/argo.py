@@ -1,8 +1,8 @@
 """The inputs for Helm, kustomize and plain folders, from a source of an Argo CD Application.
 
-Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``parameters``, and last
-``fileParameters``, as ``helm template`` gets them from Argo CD. For a plain folder, ``directory.include`` and ``exclude`` are
-globs in which ``*`` also matches ``/``.
+For Helm, later values override earlier ones: first ``valueFiles`` in order, then ``valuesObject`` or, without it, ``values``,
+then ``parameters``, and last ``fileParameters``. Argo CD passes them to ``helm template`` in this order. For a plain folder,
+``directory.include`` and ``exclude`` are globs in which ``*`` also matches ``/``.
 """
 
 import re

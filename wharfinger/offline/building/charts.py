@@ -1,4 +1,4 @@
-"""Renders of charts. Each request has the digest of the chart's folder, so that the render cache can be used."""
+"""Renders of charts. Each render request contains the digest of the chart's folder, so that the render cache can be used."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ class ChartRenders:
         return self._makers[chart]
 
     async def is_known_to_make_nodes(self, key: str | None) -> bool | None:
-        """Return whether a chart that would have to be fetched may make nodes; None if that is not known."""
+        """Return whether the chart with a cache key may make nodes, without fetching it; None if that is not known."""
         return await self._known_makers.known(key)
 
     async def learn(self, key: str | None, chart: Path) -> None:

@@ -45,7 +45,7 @@ class Provider:
     inputs: tuple[JsonObject, ...]
 
     def with_itself(self) -> tuple[JsonObject, ...]:
-        """Return the inputs, each with the built-in ``provider``, which names this provider."""
+        """Return the inputs, each with the built-in input ``provider``, which names this provider."""
         named: JsonObject = {
             "apiVersion": self.api_version,
             "kind": self.kind,

@@ -25,7 +25,7 @@ MAX_OUTPUT: Final = 64 * 1024 * 1024
 
 
 class TemplateError(Exception):
-    """Templates cannot be executed, or make no objects."""
+    """Templates cannot be executed, or their output contains something other than objects."""
 
 
 class EngineMissingError(TemplateError):

@@ -64,7 +64,9 @@ def is_stand_in(obj: JsonObject) -> bool:
 
 
 def _external_keys(obj: JsonObject) -> set[str]:
-    """Return the keys that an ExternalSecret names; the keys of ``dataFrom`` are unknown, because only its store has them."""
+    """Return the keys that an ExternalSecret names; the keys of ``dataFrom`` are unknown, because only the external store
+    has them.
+    """
     template = find_object(obj, "spec", "target", "template")
     keys = {*find_object(template, "data")}
     if keys and find_str(template, "mergePolicy", default="Replace") == "Replace":

@@ -1,4 +1,5 @@
-"""References to objects that do not exist, such as volumes of pods, backends of routes, or roles of bindings. Pure.
+"""References to objects that do not exist, such as the Secret of a volume, the Service of an Ingress, or the role of a
+RoleBinding. Pure.
 
 An object that is not in the tree may still exist in the cluster, so these findings are warnings. Optional references are not
 checked.

@@ -37,7 +37,7 @@ class _Judge:
     undefined: set[str]
 
     async def judge(self, manifest: Manifest) -> AsyncIterator[Finding]:
-        """Apply one object; yield a finding for everything that the server refuses."""
+        """Apply one object; yield a finding if the server refuses it or does not know its kind."""
         try:
             made = manifest.object
             resource = await self.client.resource_type(find_str(made, "apiVersion"), find_str(made, "kind"))
@@ -92,7 +92,8 @@ async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -
 def _appliable(manifest: Manifest, resource: ResourceType) -> JsonObject:
     """Return an object as it would be applied, without a status.
 
-    If it lacks a name (because of ``generateName``) or a namespace (as objects of charts do), the one in its id is used.
+    If it lacks a name (because of ``generateName``) or a namespace (as objects of charts do), the name or the namespace from
+    its id is used.
     """
     obj: JsonObject = {key: value for key, value in manifest.object.items() if key != "status"}
     named: JsonObject = {"name": manifest.id.name}

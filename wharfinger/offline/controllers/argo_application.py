@@ -198,7 +198,7 @@ class ArgoApplicationController:
     async def _rendered(
         self, who: Id, namespace: str, source: ArgoSource, files: _Files, references: Mapping[str, Path]
     ) -> Sequence[JsonObject]:
-        """Render a chart as Argo CD calls ``helm template``."""
+        """Render a chart with the inputs that Argo CD passes to ``helm template``."""
         helm = find_object(source.spec, "helm")
         chart = files.folder
         if not source.chart:

@@ -55,7 +55,9 @@ class RunContext:
     """The policy for fetches of charts and packages."""
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
     unsearched: set[Id] = field(default_factory=set)
-    """The releases that may make nodes. A survey (``survey.py``) cannot find this out, because it does not fetch their charts."""
+    """The releases that may make nodes or not: a survey (``survey.py``) cannot find this out, because it does not fetch
+    their charts.
+    """
     texts: ParsedTexts = field(default_factory=ParsedTexts)
     paths: RealPaths = field(default_factory=RealPaths)
     """The real paths of the files that kustomizations name, cached for this run."""
@@ -68,7 +70,7 @@ class RunContext:
 
 
 class Controller(Protocol):
-    """A controller, which makes the manifests of the objects of some kinds."""
+    """A controller, which turns the objects of some kinds into manifests."""
 
     async def reconcile(self, stored: Stored, gate: Gate, /) -> NodeResult:
         """Do the work of one node. Raises the errors of the gate, or ReconcileError."""

@@ -34,8 +34,9 @@ MOST_SHOWN: Final = 5
 
 
 class ReconcileError(Exception):
-    """An object cannot be reconciled: a primary failure. ``place`` is the place of the cause, if the cause is not the object
-    itself.
+    """An object cannot be reconciled, and not because another object has failed: a primary failure.
+
+    ``place`` is the place of the cause, if the cause is not the object itself.
     """
 
     def __init__(self, message: str, place: Place | None = None) -> None:

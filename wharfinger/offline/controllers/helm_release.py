@@ -185,7 +185,9 @@ class HelmReleaseController:
         return fixed_chart(find_object(source.object, "spec"), chart.name, version)
 
     def _required(self, stored: Stored, gate: Gate) -> tuple[_Chart, tuple[Reference, ...]]:
-        """Return the chart and the references of a release, once everything that it names is ready."""
+        """Return the chart and the references of a release. Raises the errors of the gate unless all objects that it names
+        are ready.
+        """
         chart = self._chart_of(stored, gate)
         references = self._references(stored)
         needs = [Need(each.source, f"spec.valuesFrom[{number}]") for number, each in enumerate(references)]

@@ -55,7 +55,9 @@ class Readiness:
         return tuple(warnings)
 
     async def of_object(self, found: Stored, expression: str, field: str) -> tuple[str, ...]:
-        """Evaluate an expression of a ResourceSet, with the object's fields as variables. Otherwise like `of_dependencies`."""
+        """Evaluate an expression of a ResourceSet, with the object's fields as variables. Return warnings. Raises
+        ReconcileError.
+        """
         value = _as_ready(found.object)
         whole = expression
         for name in sorted({*filter(_NAME.match, value), *_USUAL} - _RESERVED):

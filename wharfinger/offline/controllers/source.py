@@ -45,8 +45,8 @@ class SourceController:
         return NodeResult(revision=artifact.revision)
 
     def secret_of(self, stored: Stored, gate: Gate) -> dict[str, bytes] | None:
-        """Return the data of the Secret that a source names; None if it does not name a Secret, or if the tree lacks
-        the Secret and this is allowed. Raises MissingError.
+        """Return the data of the Secret that a source names; None if it names no Secret, or if the tree lacks the
+        Secret and this is allowed, or if the tree has only a stand-in for the Secret. Raises the errors of the gate.
         """
         name = find_str(stored.object, "spec", "secretRef", "name")
         if not name:
@@ -59,5 +59,5 @@ class SourceController:
                 return None
             raise
         found = self._run.store.get(who)
-        # A Secret that only the cluster has cannot be read here; Docker's configuration may have a login.
+        # A Secret that only the cluster has cannot be read here. Then a login in Docker's configuration may be used.
         return None if found is None or is_stand_in(found.object) else secret_bytes(found)

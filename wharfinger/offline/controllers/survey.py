@@ -1,4 +1,4 @@
-"""A survey of a tree: all Kustomizations are built, but releases only record their inputs, and sources are not fetched.
+"""A survey of a tree: all Kustomizations are built, but of a release only the inputs are recorded, and sources are not fetched.
 
 The surveys of two versions of a tree show which releases differ. After :meth:`Survey.end`, the same controllers reconcile these
 releases, and the sources that they read, as in any other build.
@@ -34,7 +34,7 @@ class ReleaseController(Controller, Protocol):
 
 @dataclass(slots=True)
 class Survey:
-    """The inputs that releases have recorded. A survey is in progress until `end`.
+    """The recorded inputs of releases. A survey is in progress until `end`.
 
     ``unsearched`` are releases for which the survey does not know whether they make nodes, because it does not fetch their
     charts. If the survey is ``strict``, these releases are rendered.

@@ -1,5 +1,4 @@
-"""The reading of a tree of manifests: which files are manifests, which objects they declare, and which Kustomizations build
-the files.
+"""Read a tree of manifests: find out which files are manifests, which objects they declare, and which Kustomizations build them.
 
 This folder may import ``store``.
 """

@@ -1,8 +1,8 @@
 """The files that a build of a folder reads, according to its ``kustomization.yaml`` files: resources, components and bases.
 
-A folder with a ``kustomization.yaml`` has the files that the ``kustomization.yaml`` lists. A folder without one has all manifests
-below it, but only the listed files of subfolders with a ``kustomization.yaml``. Nothing is built for this, so the files are also
-known for builds that fail.
+A build of a folder with a ``kustomization.yaml`` reads the files that the ``kustomization.yaml`` lists. A build of a folder
+without one reads all manifests below the folder; in subfolders with a ``kustomization.yaml``, it reads only the listed files.
+Nothing is built to find these files, so they are also known for builds that fail.
 """
 
 from bisect import bisect_left

@@ -1,6 +1,6 @@
 """The folders that Flux Kustomizations and Argo CD Applications of a tree build, and that ArtifactGenerators copy.
 
-They are read from the files that declare these objects.
+This module reads these folders from the files that declare the Kustomizations, Applications and ArtifactGenerators.
 """
 
 from collections.abc import Iterator, Mapping

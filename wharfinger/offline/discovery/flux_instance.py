@@ -1,8 +1,8 @@
 """The sync of a FluxInstance: the source and the Kustomization that the Flux Operator makes from it.
 
 The Kustomization has the name and the namespace of the source, and builds ``spec.sync.path``. If the tree has that folder, the
-source is assumed to be the tree itself, whatever its kind, and a build of that folder starts with both objects. Otherwise an
-instance is a manifest like any other.
+source is assumed to be the tree itself, whatever its kind, and a build of that folder starts with both objects. Otherwise a
+FluxInstance is a manifest like any other.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Files that exclude other files from a tree: ``.sourceignore`` and ``.krmignore``, with the patterns of ``.gitignore``.
 
 A pattern with a slash before its end is matched against the path relative to the folder of the ignore file. Any other pattern
-is matched against the last name of the path. A pattern with a slash at its end matches only folders, and one that begins with
+is matched against the last segment of the path. A pattern with a slash at its end matches only folders, and one that begins with
 ``!`` cancels an earlier match. Ignored folders are not entered.
 """
 

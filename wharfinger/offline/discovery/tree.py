@@ -1,13 +1,14 @@
 """The discovery of a tree: the objects with which an offline run starts, and the files that declare all others.
 
-Everything below the given paths is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or that
-a ``kustomization.yaml`` lists. An object is *loaded* (`Tree.loaded`) if a run starts with it. The objects of a Kustomization
-are created only when it is built, as in a cluster. So only the *bootstrap* objects below a ``spec.path`` are loaded: a
-Kustomization that lies in the folder that it builds, and its source. All objects are in `Tree.declared`, so that a message can
-name the file of an object that a run lacks.
+Everything below the given paths is read. So are the folders of the tree that a Flux Kustomization (``spec.path``) or an Argo CD
+Application builds, that an ArtifactGenerator copies, or that a ``kustomization.yaml`` lists. An object is *loaded*
+(`Tree.loaded`) if a run starts with it. The objects of a Kustomization are created only when it is built, as in a cluster. So
+only the *bootstrap* objects below a ``spec.path`` are loaded: a Kustomization or an Application that lies in the folder that it
+builds, and the source of such a Kustomization. All objects are in `Tree.declared`, so that a message can name the file of an
+object that a run lacks.
 
-A folder with a ``kustomization.yaml`` that nothing else builds is built as a whole (`Tree.folders`): files that it does not
-list are left out, and its namespace and generators apply. All other files are loaded as they are.
+A folder with a ``kustomization.yaml`` that nothing else builds is built as a whole (`Tree.folders`): files that the
+``kustomization.yaml`` does not list are left out, and its namespace and generators apply. All other files are loaded as they are.
 """
 
 import os
@@ -71,7 +72,7 @@ class Tree:
     named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
     limit: Path = ANYWHERE
-    """The folder in which all files that kustomizations of the tree read must lie."""
+    """Kustomizations of the tree may read only files in this folder."""
 
     def is_below(self, file: str, folder: str) -> bool:
         """Return whether a file lies below a folder of the tree."""
@@ -88,9 +89,9 @@ def discover(
 ) -> Tree:
     """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
-    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. All loaded files must lie
-    in the folder ``limit``, which is by default the folder of the git repository, else the root. ``texts`` is a cache of
-    parsed files. Blocking. Raises TreeError.
+    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. Kustomizations
+    may read only files in the folder ``limit``. By default, this is the git repository around the root or, if there is none, the
+    root. ``texts`` is a cache of parsed files. Blocking. Raises TreeError.
     """
     absent = next((path for path in paths if not path.exists()), None)
     if absent is not None:
@@ -212,7 +213,8 @@ class _Scan:
 
         The Kustomization of a FluxInstance is included if one of the paths lies in the folder that it builds, or if that folder
         lies in one of the paths. Every file lies below the root. So a Kustomization that builds the root is included only if no
-        other Kustomization builds its file. Otherwise it may be a base, and a patch may add its path.
+        other Kustomization builds its file. Otherwise it may be a base of that
+        Kustomization, and a patch may set its ``spec.path``.
         """
         own = [each for each in flux if each.is_of(local)]
         found = {each.id for each in own if each.lies_inside}
@@ -303,7 +305,7 @@ class _Scan:
         return tuple(found)
 
     def _local_addresses(self, local: frozenset[Id], argo: tuple[ArgoFolder, ...]) -> frozenset[str]:
-        """Return the addresses of the tree's own git repository: those of its git remotes and of the local sources.
+        """Return the addresses of the tree's own git repository: those of its git remotes and of the sources ``local``.
 
         If there are none, return the addresses in Applications of Argo CD that build the folder of their own file.
         """
@@ -312,8 +314,8 @@ class _Scan:
         return frozenset(found or {each.address for each in argo if each.is_bootstrap})
 
     def _local_sources(self, flux: tuple[KustomizationFolder, ...]) -> frozenset[Id]:
-        """Return the sources of the tree itself: those of bootstrap Kustomizations, and GitRepositories with the address and the
-        revision of the tree.
+        """Return the sources whose files are those of the tree: the sources of bootstrap Kustomizations, and GitRepositories
+        with the address and the revision of the tree.
         """
         declared = {each.id: each for documents in self.documents.values() for each in documents}
         local = {

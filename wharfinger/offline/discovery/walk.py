@@ -23,7 +23,7 @@ MAX_DEPTH: Final = 64
 
 
 class TreeError(Exception):
-    """A tree cannot be read: the path does not exist, or the tree is over a limit."""
+    """A tree cannot be read, for example because a path does not exist, or because the tree is over a limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
+"""The bodies that the fixpoint engine runs for a tree. Each body runs the controller for the kind of its object.
 
 A body publishes nothing before it is done. Then its objects are stored and emitted with its outcome, without an await in between,
-so that no other body sees only some of them. Objects that it made in its previous run but not in this run are removed.
+so that no other body sees only some of them. Objects that the body made in its previous run but not in this run are removed.
 
 If two producers make the same object, the producer with the lower id owns it, even if the other one was first, and a warning
-names both. A rendered object replaces one that a file declares. A stand-in for a Secret
-always gives way to a real Secret.
+names both. A rendered object replaces one that a file declares. A real Secret always replaces a stand-in
+(:mod:`~wharfinger.offline.building.stand_ins`) with the same name.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ class TreeBodies:
         self.made: dict[Id, MadeObjects] = {}
         self.reads: dict[Id, tuple[Id, ...]] = {}
         self.places: dict[Id, Place] = {}
-        """The places of causes that are not the failed objects themselves."""
+        """The place of the cause of each failure whose cause is not the failed object itself, by the id of the failed object."""
         self._tree = tree
         self._store = store
         self._controllers = controllers
@@ -128,8 +128,8 @@ class TreeBodies:
         return False
 
     def _store_kinds(self, kinds: set[str]) -> None:
-        """Put objects of these kinds into the store from now on, because a node waits for such an object. Also put those there
-        that were made earlier.
+        """Put objects of these kinds into the store from now on, because a node waits for such an object. Do the same
+        for objects of these kinds that were made earlier.
         """
         new = kinds - self._kept
         if not new:

@@ -1,8 +1,8 @@
 """A registry of packages that are packed on request, from places that are not registries: Helm repositories, git repositories and
 lists of archives.
 
-The same files have the same digest as after `wharfinger package push`. The package that was requested last is kept in memory, so
-that a read that has begun can be finished; no other digest is found.
+A package gets the digest that `wharfinger package push` would give it. Only the package that was resolved last is kept in memory:
+a request for another digest raises ArtifactNotFoundError.
 """
 
 import io
@@ -44,7 +44,7 @@ class PackedRegistry:
     """The packages of a place; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
 
     def __init__(self, packer: Packer, where: str) -> None:
-        """``where`` names the place in messages."""
+        """``where`` is the name of the place in messages."""
         self._packer = packer
         self._where = where
         self._kept: tuple[str, Package] | None = None
@@ -82,7 +82,7 @@ class PackedRegistry:
         return await self._packer.tags(_checked(repository))
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return the manifest of a version, or of the package that was resolved last."""
+        """Return a manifest with its descriptor. ``reference`` is a version, or the digest of the package that was resolved last."""
         _checked(repository)
         if isinstance(reference, str):
             await self.resolve(repository, reference)
@@ -94,7 +94,7 @@ class PackedRegistry:
         return package.manifest.descriptor, package.manifest.data
 
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return nothing: such a place cannot have signatures of the kind that registries store."""
+        """Return (): only in registries can other manifests, such as signatures, refer to an artifact."""
         _checked(repository)
         await trio.lowlevel.checkpoint()
         return ()

@@ -4,15 +4,15 @@ podman, skopeo and CRI-O read the same file, so a site has one list for its node
 
     [[registry]]
     prefix = "ghcr.io/org"                      # the longest matching prefix counts; "*.example.com" is every subdomain
-    location = "registry.corp.example/ghcr"     # replaces the prefix; the prefix itself if it is missing
+    location = "registry.corp.example/ghcr"     # replaces the prefix; without a location, the prefix is kept
     blocked = false
-    [[registry.mirror]]                         # asked first, in this order
+    [[registry.mirror]]                         # mirrors are tried in the order of the file, and before the location
     location = "mirror.corp.example/ghcr"
     insecure = true                             # plain HTTP
-    pull-from-mirror = "digest-only"            # or tag-only, all
+    pull-from-mirror = "digest-only"            # the requests that the mirror gets: "digest-only", "tag-only" or "all"
 
-Keys outside of ``[[registry]]`` have other purposes, and are ignored. Unknown keys inside are refused, because an ignored rule
-could mean that a host gets a request that it must not get.
+Keys outside of ``[[registry]]`` have other purposes, and are ignored. An unknown key inside of ``[[registry]]`` is an error: if it
+were ignored, a host could get a request that it must not get.
 """
 
 import tomllib
@@ -41,12 +41,12 @@ _Table: TypeAlias = Mapping[str, object]
 
 
 class RulesFileError(Exception):
-    """The file of rules cannot be read; the daemon does not start without it."""
+    """The file of rules cannot be read, or a rule in it is invalid. The daemon then does not start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path. ``insecure`` is true for plain HTTP; ``pull`` is the kind of its requests."""
+    """A registry with the beginning of a path. ``insecure`` is true for plain HTTP. ``pull`` is the kind of requests that it gets."""
 
     location: str
     insecure: bool = False
@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for all repositories below ``prefix``: their mirrors in order, then their own location."""
+    """A rule for all repositories below ``prefix``. Their ``mirrors`` are tried in order, and then the place ``own``."""
 
     prefix: str
     own: Place
@@ -79,7 +79,10 @@ class RegistryRules:
     file: str = ""
 
     def candidates(self, repository: RepositoryAddress) -> tuple[Candidate, ...]:
-        """Return the repositories to try in place of a repository, in order. Raises RegistryError if it is blocked."""
+        """Return the repositories to try in place of a repository, in order.
+
+        Raises RegistryError if a rule blocks the repository, or leads to an invalid one.
+        """
         fitting = [(length, rule) for rule in self.rules if (length := _matched(rule.prefix, repository))]
         if not fitting:
             return (Candidate(repository),)
@@ -126,7 +129,7 @@ def _rules(document: _Table, path: str) -> Iterator[Rule]:
         else:
             _check_place(prefix, where)
             host, slash, path = prefix.partition("/")
-            prefix = f"{parse_registry(host)[0]}{slash}{path}"  # as addresses are written: the host in lower case
+            prefix = f"{parse_registry(host)[0]}{slash}{path}"  # the host in lower case, as in addresses
         by_digest = _flag(table, "mirror-by-digest-only", where)
         mirrors = tuple(
             _mirror(each, f"{where}: mirror {at + 1}", by_digest=by_digest)

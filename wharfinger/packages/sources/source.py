@@ -1,7 +1,8 @@
 """The sources of packages: registries, Helm repositories, git repositories, archives, and folders of layouts or packages.
 
-A source holds many packages by name. `open_source` opens a source as a registry, with the path of one package in it, so that code
-for downloads needs only :class:`~wharfinger.packages.registry.registry.Registry`.
+A source contains many packages, each with a name. `open_source` opens a source as a registry, and also yields the path of one
+package in this registry. So the code for downloads needs only the interface
+:class:`~wharfinger.packages.registry.registry.Registry`.
 """
 
 import hashlib
@@ -39,19 +40,19 @@ from wharfinger.packages.trust.policy import Policy
 class RegistrySource:
     """An OCI registry: packages are the repositories below ``address``.
 
-    ``ca`` is PEM text of authorities to trust in addition to the system's; if it is empty, only the system's authorities are
-    trusted.
+    ``ca`` is PEM text of certificate authorities to trust in addition to the system's; if it is empty, only the system's
+    authorities are trusted.
     """
 
     address: RepositoryAddress
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     realms: tuple[str, ...] = ()
-    """Hosts outside the registry's domain that may receive the login, if the login is not in ``credentials``."""
+    """Hosts outside the registry's domain that may receive the login. ``credentials`` has a list of its own, used instead of this."""
     client: ClientCertificate | None = None
     """The certificate that identifies this client."""
     token: TokenFile | None = None
-    """The file with the login, if it is not in ``credentials``."""
+    """The file with the login; if it is set, ``credentials`` is not used."""
     verify: Policy | None = None
     """The policy that artifacts must satisfy; if None, all artifacts are trusted."""
 
@@ -78,7 +79,7 @@ class LayoutSource:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of an author's package folders: the package ``web`` is the folder ``path/web``."""
+    """A folder that contains package folders as their authors edit them: the package ``web`` is the folder ``path/web``."""
 
     path: Path
 
@@ -152,7 +153,9 @@ async def open_repository(
 
 @asynccontextmanager
 async def _open_place(source: RegistrySource, network: Network, candidate: Candidate) -> AsyncIterator[Registry]:
-    """Open one place of a repository. Only the source's own registry gets its login and its certificate."""
+    """Open the registry of one candidate, which may be a mirror. Only the source's own registry gets the login and the client
+    certificate of the source.
+    """
     address = candidate.address
     own = address.registry == source.address.registry and address.scheme == source.address.scheme
     logins = _Logins(source, address, network.logins, own=own)
@@ -171,13 +174,17 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
 
 
 async def _server(source: HelmSource | ArchiveSource, url: str, network: Network) -> WebServer:
-    """Return the server of a source of files, with the source's login, else the login of this machine's user."""
+    """Return the web server at ``url``, with the source's login. If the source has no login, use the one that this machine's user
+    has for ``url``, if any.
+    """
     credentials = source.credentials or await _user_login(url, network)
     return WebServer(url, credentials, source.ca, source.client, network.proxies, network.patience)
 
 
 async def _with_login(source: GitSource, network: Network) -> GitSource:
-    """Return a git repository with its own login, else with the login of this machine's user."""
+    """Return the source itself if it has a login, or if its URL is not an http(s) URL. Otherwise return it with the login that this
+    machine's user has for the URL, if any.
+    """
     if source.credentials is not None or not source.url.startswith(("http://", "https://")):
         return source
     return replace(source, credentials=await _user_login(source.url, network))
@@ -193,7 +200,9 @@ async def _user_login(url: str, network: Network) -> Credentials | None:
 
 @dataclass(frozen=True, slots=True)
 class _Logins:
-    """The login for one place: the source's login, else the login of this machine's user."""
+    """The login for the repository ``address``: the source's login if ``own`` is true and the source has one, else the login of
+    this machine's user.
+    """
 
     source: RegistrySource
     address: RepositoryAddress
@@ -221,14 +230,14 @@ class _Logins:
 
 
 def with_expected_version(source: Source, version: str) -> Source:
-    """Return a source that requires this version in the signatures of artifacts, even of those requested by digest."""
+    """Return a source that requires this version in the signatures of artifacts, even if an artifact is requested by digest."""
     if isinstance(source, RegistrySource | LayoutSource) and source.verify is not None:
         return replace(source, verify=replace(source.verify, version=version))
     return source
 
 
 def without_policy(source: Source) -> Source:
-    """Return a source without its policy. It may only be used to list packages: nothing from it may be installed."""
+    """Return a copy of a source without its policy. The copy may only be used to list packages: nothing from it may be installed."""
     return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
 
 
@@ -280,7 +289,7 @@ def source_text(source: Source) -> str:
 
 
 def _trusted(registry: Registry, policy: Policy | None, where: str) -> Registry:
-    """Return a registry that applies the policy; the same registry without a policy."""
+    """Return a registry that applies the policy to the artifacts of ``registry``. If there is no policy, return ``registry``."""
     if policy is None:
         return registry
     from wharfinger.packages.trust.trusted_registry import TrustedRegistry  # noqa: PLC0415 - cryptography takes 20 MB

@@ -1,6 +1,6 @@
-"""Patterns of git tags that are versions: ``{version}``, ``{package}-{version}``, ``release/{version}`` and so on. Pure.
+"""Patterns of the git tags that mark versions: ``{version}``, ``{package}-{version}``, ``release/{version}`` and so on. Pure.
 
-A version has the form of a registry's tag, so a ``+`` in it is written as ``_``, as in Helm.
+The version that a git tag gives has the form of a registry's tag: each ``+`` is replaced by ``_``, as in Helm.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Logins from files with changing content: projected tokens of service accounts, and tokens that a cloud's agent writes.
 
-The file is read whenever a connection is opened, and once more after its token was refused, so a rotated token is used
+The file is read whenever a connection is opened, and once more after a registry has refused the token. So a rotated token is used
 immediately. No message quotes the content of the file.
 """
 
@@ -18,8 +18,8 @@ MAX_TOKEN: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file with a token. With a user name, the token is a password; without a user name, it is an identity token for the token
-    realm.
+    """A file with a token. With a user name, the token is the user's password. Without a user name, it is an identity token, which
+    the registry's token realm exchanges for an access token.
     """
 
     path: Path

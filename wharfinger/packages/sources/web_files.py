@@ -1,7 +1,7 @@
-"""Files over HTTP: indexes and archives, each read completely, with the proxies, certificates and limits of registries.
+"""The download of whole files over HTTP, such as indexes and archives. Connections are those of the registry client.
 
-A login is sent only to its own server. It is sent without a challenge, because many file servers answer 404 instead of a
-challenge.
+A login is sent only to the server that it is for. It is sent with the first request, because many file servers answer 404 instead
+of 401 to a request without a login.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ ANSWER_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class WebServer:
-    """The login and the client certificate for the server at ``url``; no other server gets them. ``ca`` is for all servers."""
+    """The login and the client certificate for the server at ``url``; no other server gets them. ``ca`` applies to all servers."""
 
     url: str
     credentials: Credentials | None = field(default=None, repr=False)

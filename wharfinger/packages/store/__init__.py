@@ -1,4 +1,4 @@
 """Downloaded packages on this machine's disk: stored by digest, unpacked once, and deleted when they are no longer deployed.
 
-May import ``registry`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``registry`` and the folders below it in the layers of pyproject.toml.
 """

@@ -1,4 +1,4 @@
-"""Packages on disk: blobs and trees, named by digest, and the links of deployed names, which are replaced in one step.
+"""Packages on disk: blobs and trees, named by digest, and one link for each deployed name, which is replaced in one step.
 
 ::
 
@@ -11,11 +11,11 @@
 These are the invariants. ``tests/packages/store/test_disk_store.py`` checks the first one with a cancellation at every await of a
 download, and with a SIGKILL at every call that changes the disk:
 
-* a name under ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is renamed into place from ``tmp``;
+* an entry of ``blobs``, ``trees`` or ``deployed`` is complete or absent: it is made in ``tmp`` and then renamed;
 * content is verified before each use: a blob is hashed again; a tree is compared with its record (``tree.json``), unless
   it was compared before and no entry of it has changed since (:mod:`~wharfinger.packages.files.folder_fingerprint`);
-* a digest is downloaded and unpacked once, however many packages need it at the same time, and each digest has its own lock, so
-  that different digests can be downloaded at the same time;
+* each digest has its own lock: a digest that several packages need at the same time is downloaded and unpacked only once, and
+  different digests can be downloaded at the same time;
 * `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
 """
 
@@ -65,15 +65,15 @@ _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
 MAX_NAME: Final = 200
 MOST_RECORDS: Final = 1_000
-"""The number of trees whose records are kept in memory."""
+"""The largest number of trees whose records are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
     """Limits of the store.
 
-    These are the bytes of one package's blobs, the content of an archive, the number of threads, and the seconds for which
-    `collect` keeps downloads that are not deployed.
+    ``package_bytes`` limits the size of one package's blobs together, and ``archive`` the content of each archive. ``threads`` is
+    the number of threads. `collect` keeps a download that is not deployed for ``spare_s`` seconds.
     """
 
     package_bytes: int = 1024**3
@@ -105,7 +105,7 @@ class DiskStore:
         return {"locked": len(self._locks), "temporary": len(self._in_work), "pinned": len(self._pins)}
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
-        """Download the manifest's blobs. Raises PackageError; complete blobs are kept."""
+        """Download the manifest's blobs. Raises PackageError; the blobs that were complete before the error are kept."""
         package_layers(manifest)  # before the download, refuse a package that cannot be unpacked
         blobs = blobs_of(manifest)
         total = sum(blob.size for blob in blobs)
@@ -120,7 +120,7 @@ class DiskStore:
                     await self._fetch(registry, repository, blob)
 
     async def install(self, manifest: Manifest) -> Path:
-        """Return the manifest's package folder; unpack it unless it exists undamaged. Raises PackageError."""
+        """Return the manifest's package folder; first unpack the package unless its tree exists undamaged. Raises PackageError."""
         layers = package_layers(manifest)
         digest = manifest.descriptor.digest
         tree = self._trees / digest.hex
@@ -133,7 +133,7 @@ class DiskStore:
         return tree / PACKAGE_FOLDER
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """Return the manifest of a digest if its tree exists undamaged, so that no registry is needed. Raises StoreError."""
+        """Return the manifest with this digest, without a registry, if its tree exists undamaged; else None. Raises StoreError."""
         async with self._locks.held(f"tree {digest.hex}"):
             record = await self._record(digest)
             if record is None or record.manifest.descriptor.digest != digest:
@@ -152,8 +152,8 @@ class DiskStore:
         return link
 
     async def deployed(self, name: str, manifest: Manifest) -> Path | None:
-        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it. Raises
-        StoreError.
+        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it, else None.
+        Raises StoreError.
         """
         digest, link = manifest.descriptor.digest, self._link(name)
         folder = self._trees / digest.hex / PACKAGE_FOLDER
@@ -215,8 +215,8 @@ class DiskStore:
             await self._run(doing, finish)
 
     async def _record(self, digest: Digest, also: Callable[[], bool] = lambda: True) -> TreeRecord | None:
-        """Return the record of a tree if the tree is undamaged and ``also`` returns True; ``also`` may block. The caller holds
-        the tree's lock.
+        """Return the record of a tree if the tree is undamaged and ``also`` returns True, else None. ``also`` may block. The caller
+        holds the tree's lock.
 
         The files are not read again if no entry of the folder has changed since the last time.
         """
@@ -258,7 +258,7 @@ class DiskStore:
     def _opened_layers(
         self, manifest: Manifest, layers: tuple[Descriptor, ...]
     ) -> Generator[tuple[str, io.BufferedReader], None, None]:
-        """Yield the blob of each layer; each is hashed again before it is yielded."""
+        """Yield each layer's name for error messages, and its open blob. The blob is hashed again before it is yielded."""
         package = f"package {manifest.descriptor.digest}"
         for layer in layers:
             try:
@@ -309,7 +309,7 @@ class DiskStore:
             return int(await self._run(f"deleting {path.name}", partial(delete, path, trash)))
 
     def _pin(self, manifest: Manifest) -> None:
-        """Protect a package that will be deployed soon against `collect`."""
+        """Keep `collect` from deleting a package that will be deployed soon."""
         blobs = frozenset(blob.digest.hex for blob in blobs_of(manifest))
         self._pins[manifest.descriptor.digest.hex] = (trio.current_time() + self._limits.spare_s, blobs)
 

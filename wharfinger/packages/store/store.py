@@ -17,7 +17,7 @@ class Store(Protocol):
     """Packages on disk. Raises PackageError."""
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
-        """Download every missing blob of the manifest; each blob is verified while it streams."""
+        """Download every missing blob of the manifest; each blob is verified during its download."""
         ...
 
     async def install(self, manifest: Manifest) -> Path:
@@ -25,7 +25,7 @@ class Store(Protocol):
         ...
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """Return the manifest of a digest if its tree exists undamaged, so that a restart needs no registry."""
+        """Return the manifest with this digest if its tree exists undamaged, else None. So a restart needs no registry."""
         ...
 
     async def deploy(self, name: str, manifest: Manifest) -> Path:
@@ -33,7 +33,9 @@ class Store(Protocol):
         ...
 
     async def deployed(self, name: str, manifest: Manifest) -> Path | None:
-        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it."""
+        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it, else
+        None.
+        """
         ...
 
     async def undeploy(self, name: str) -> None:

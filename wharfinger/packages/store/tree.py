@@ -3,11 +3,11 @@
 ::
 
     trees/<hex of the manifest's digest>/
-        package/        the package's files: those in the one folder of a chart's archive, or those of all layers of an image
+        package/        the package's files: the content of the only folder in a chart's archive, or of all layers of an image
         tree.json       the record: the manifest of the package, and one digest of all its files
 
-The package's files are read-only: hooks run in this folder, and an interpreter that writes its caches beside a hook's library
-would change the package. `sound_record` compares the files with the record. So a tree that was edited, or that has empty files
+The package's files are read-only. Hooks run in this folder, and an interpreter could otherwise write its caches beside a hook's
+library and so change the package. `sound_record` compares the files with the record. So a tree that was edited, or that has empty files
 after a crash of the machine, is unpacked again instead of being used. A record in another format (for example from an older
 version of this program) counts as missing, and its tree is unpacked again, too.
 

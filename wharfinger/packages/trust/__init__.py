@@ -1,5 +1,4 @@
-"""Trust in packages: keys and identities, signatures in registries and their evidence, the policy of a
-repository, and signing.
+"""Trust in packages: the keys and identities of signers, signatures in registries, the policy of a repository, and signing.
 
-May import ``registry`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``registry`` and the folders below it in the layers of pyproject.toml.
 """

@@ -1,7 +1,7 @@
 """Certificates of signers without a lasting key. Such a certificate is valid for minutes, and names an identity.
 
-The certificates have the format of Fulcio, but the policy may name another authority than Fulcio. No request is sent to the
-authority. A certificate must have been valid at the time of the signature. A transparency log states this time
+The certificates have the format that Fulcio uses, but the policy may name another authority than Fulcio. No request is sent to
+the authority. A certificate must have been valid at the time of the signature. A transparency log states this time
 (:mod:`~wharfinger.packages.trust.log_entries`).
 
 Source: Fulcio's ``docs/certificate-specification.md`` and ``docs/oid-info.md``; RFC 6962 §3.2 for the proof of a certificate log.
@@ -151,7 +151,7 @@ def identity_of(certificate: x509.Certificate) -> Identity:
     if len(found) != 1 or not issuer:
         by = f"the issuer {issuer[:100]!r}" if issuer else "no issuer"
         raise ArtifactError(f"the certificate names {counted(len(found), 'signer')} and {by}; expected one of each")
-    if max(len(found[0]), len(issuer)) > MAX_SUBJECT:  # a shortened name could be that of another signer
+    if max(len(found[0]), len(issuer)) > MAX_SUBJECT:  # not shortened: a shortened name could be another signer's name
         raise ArtifactError(f"the certificate names a signer or an issuer of more than {MAX_SUBJECT} characters")
     return Identity(found[0], issuer)
 
@@ -207,7 +207,7 @@ def check_logged(certificate: x509.Certificate, issuer: x509.Certificate, keys: 
 
 
 def log_id(key: Verifying) -> bytes:
-    """Return the name of a log, which is the SHA-256 of its key."""
+    """Return the ID of a log, which is the SHA-256 of the log's public key in DER."""
     der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(der).digest()
 

@@ -1,7 +1,8 @@
 """Signed statements about artifacts: DSSE envelopes, whose payload is an in-toto statement.
 
 A statement has subjects (digests of artifacts), the type of its predicate, and the predicate: an SBOM, the provenance of a build,
-or the bare statement that the artifact is signed. Decisions depend only on the digest and the type; predicates are only shown.
+or the bare statement that the artifact is signed. Whether a statement counts depends on its digests and its type. The content of
+the predicate is only displayed.
 
 Sources: DSSE's ``protocol.md``; in-toto's ``spec/v1/statement.md``.
 """

@@ -1,16 +1,16 @@
 """The verification of keyless signatures, whose signers have no lasting key of their own.
 
 The signer made a key for one signature. An authority issued a certificate, valid for minutes, which binds this key to an
-identity, and a log recorded the time of the signature. The certificate and the log entry come with the signature, and are
+identity, and a log recorded the time of the signature. The certificate and the log entry are stored with the signature. They are
 verified offline, in this order:
 
 1. the log has signed the entry and its time, and a proof of inclusion, if there is one, shows that the log lists the entry;
 2. at that time, the certificate was valid, and issued by an authority of the policy;
 3. the certificate itself was logged, if the policy names certificate logs;
-4. the signature is by the key of the certificate;
+4. the signature was made with the key of the certificate;
 5. the entry is about this signature, this certificate and this payload.
 
-Another module checks whether the policy trusts the identity (:mod:`~wharfinger.packages.trust.verification`).
+The module :mod:`~wharfinger.packages.trust.verification` checks whether the policy trusts the identity.
 """
 
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -32,7 +32,7 @@ from wharfinger.packages.trust.policy import TrustRoot
 
 
 def signer_of(signature: Signature, root: TrustRoot) -> Identity:
-    """Return the verified signer of a signature. Raises ArtifactError, PackageError."""
+    """Verify a signature, and return its signer. Raises PackageError."""
     certificates = read_certificates(signature.certificate, "the certificate of the signature")
     if signature.entry is None:
         raise ArtifactError("the signature has no entry of a transparency log, so its time is not known")

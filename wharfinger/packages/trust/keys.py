@@ -35,7 +35,7 @@ class PublicKey:
 
     @property
     def fingerprint(self) -> str:
-        """The beginning of the SHA-256 of the key in DER. Users compare keys by it."""
+        """The beginning of the SHA-256 of the key in DER, by which users can compare keys."""
         der = load_public(self.pem, self.name).public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )

@@ -1,7 +1,7 @@
 """The content of an entry of the transparency log: the signature, its certificate and its payload.
 
-An entry must name the signature that it is used for: otherwise the time in the entry of another signature could make an expired
-certificate look valid.
+An entry must name the signature that it is stored with. Otherwise somebody could add the entry of another signature, whose time
+makes an expired certificate look valid.
 
 Source: Rekor's ``pkg/types``: ``hashedrekord`` 0.0.1, ``dsse`` 0.0.1, ``intoto`` 0.0.1 and 0.0.2.
 """
@@ -22,8 +22,8 @@ from wharfinger.packages.trust.log_entries import MAX_ENTRY, decoded
 class LoggedSignature:
     """The signature that an entry must name.
 
-    ``payload`` is the payload of the envelope, or the signed bytes if there is no envelope. ``document`` are the stored bytes of
-    the envelope, empty if there is no envelope or if it is part of a bundle. ``certificate`` is in DER.
+    ``payload`` is the payload of the envelope, or the signed bytes if there is no envelope. ``document`` contains the envelope as
+    it was stored; it is empty if there is no envelope, or if the envelope is part of a bundle. ``certificate`` is in DER.
     """
 
     payload: bytes = field(repr=False)
@@ -33,7 +33,7 @@ class LoggedSignature:
 
 
 def check_body(body: bytes, logged: LoggedSignature) -> None:
-    """Raise ArtifactError unless an entry is about this signature."""
+    """Raise ArtifactError unless ``body``, the content of an entry, names the signature ``logged``."""
     try:
         entry = as_object(decode_json(body, max_bytes=MAX_ENTRY, what="entry"), "entry")
         kind = f"{find_str(entry, 'kind')} {find_str(entry, 'apiVersion')}"

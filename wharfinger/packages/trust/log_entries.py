@@ -123,7 +123,7 @@ def decoded(text: str, what: str) -> bytes:
 
 
 def _number(value: JsonValue, below: int) -> int:
-    """Return a number; protobuf writes large numbers as text. Raises FormatError."""
+    """Return a number from JSON, where protobuf writes large numbers as text. Raises FormatError."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below:
@@ -132,7 +132,9 @@ def _number(value: JsonValue, below: int) -> int:
 
 
 def check_entry(entry: LogEntry, keys: Sequence[Verifying]) -> None:
-    """Raise ArtifactError unless one of the logs has signed the entry and its time. If there is a proof, it is verified, too."""
+    """Raise ArtifactError unless a log with one of the keys has signed the entry and its time. If there is a proof of inclusion, it
+    must be valid, too.
+    """
     key = next((each for each in keys if log_id(each) == entry.log), None)
     if key is None:
         raise ArtifactError(f"the signature is in the log {entry.log.hex()[:16]}, which is not a log of spec.verify")
@@ -195,6 +197,6 @@ def _checkpoint(note: str, key: Verifying) -> tuple[int, bytes] | None:
             root = decoded(lines[2], "root")
         except FormatError:
             continue
-        if line.startswith("\u2014 ") and is_signed_by(key, signed, data[4:]):  # the first four bytes hint at the key
+        if line.startswith("\u2014 ") and is_signed_by(key, signed, data[4:]):  # the first four bytes are a hash of the key
             return int(lines[1][:20]), root
     return None

@@ -67,7 +67,7 @@ def read_keyring(armored: str) -> bytes:
 
 
 def _body(block: str) -> str:
-    """Return the base64 of a block, without its headers, the empty line after them, and its checksum.
+    """Return the base64 text of a block, without the block's headers, the empty line after them, and the checksum.
 
     The text is untrusted and may be long, so it is read line by line.
     """

@@ -56,11 +56,12 @@ class TrustRoot:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules. An artifact needs a signature by one of the keys or identities, or a provenance file if there is a ``keyring``.
+    """The rules of a repository. With a ``keyring``, a chart needs a provenance file; otherwise an artifact needs a signature by one
+    of the keys or identities.
 
     ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that an
-    old signed artifact cannot be used instead of a new one. ``predicates`` are the types of the statements that must exist about
-    the artifact, each signed like the artifact.
+    old signed artifact cannot be used instead of a new one. ``predicates``: a statement of each of these types must exist about the
+    artifact, and must be signed like the artifact.
     """
 
     keys: tuple[TrustedKey, ...] = ()
@@ -72,8 +73,8 @@ class Policy:
     """The root for ``identities``; None without identities."""
     predicates: tuple[str, ...] = ()
     keyring: str = field(default="", repr=False)
-    """Public keys of OpenPGP, armored. With them, a chart needs a provenance file that is signed by one of these keys, and all
-    other rules have their defaults.
+    """Public keys of OpenPGP, armored. If there are any, a chart needs a provenance file that is signed with one of them, and all
+    other fields have their default values.
     """
 
     @property

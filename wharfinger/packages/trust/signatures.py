@@ -2,9 +2,9 @@
 
 The signatures are in the repository of the artifact itself: in the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1,
 in manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a
-Sigstore bundle. Signed statements in the format before bundles are in the manifest with the tag ``sha256-<hex>.att``. A
-repository may contain any number of signatures by anybody, so at most MAX_SIGNATURES of them are read, and MAX_READ bytes in
-total.
+Sigstore bundle. Signed statements in cosign's older format, without bundles, are in the manifest with the tag
+``sha256-<hex>.att``. A repository may contain any number of signatures by anybody, so at most MAX_SIGNATURES of them are read, and
+MAX_READ bytes in total.
 """
 
 import base64
@@ -49,12 +49,12 @@ _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 
 
 def signature_tag(digest: Digest) -> str:
-    """Return the tag of the signatures of an artifact."""
+    """Return the tag of the manifest with the signatures of an artifact."""
     return f"sha256-{digest.hex}.sig"
 
 
 def statements_tag(digest: Digest) -> str:
-    """Return the tag of the signed statements about an artifact in the format before bundles."""
+    """Return the tag of the manifest with the signed statements about an artifact that are not in bundles."""
     return f"sha256-{digest.hex}.att"
 
 
@@ -63,7 +63,7 @@ async def find_signatures(
 ) -> tuple[Signature, ...]:
     """Return the signatures of an artifact; () if it has none. Raises PackageError if they cannot be read.
 
-    With ``statements``, signed statements in the format before bundles are read, too. Statements in bundles are always read.
+    Signed statements that are not in bundles are read only with ``statements``. Statements in bundles are always read.
     """
     found: list[Signature] = []
     room = MAX_READ
@@ -140,7 +140,7 @@ def _signature(payload: bytes, annotations: JsonObject) -> Signature:
     try:
         signature = base64.b64decode(find_str(annotations, SIGNATURE)[:MAX_ANNOTATION], validate=True)
     except (FormatError, binascii.Error, ValueError):
-        return Signature(payload, b"")  # an empty signature, which no key verifies
+        return Signature(payload, b"")  # an empty signature, which is valid for no key
     return _certified(Signature(payload, signature), annotations)
 
 
@@ -173,7 +173,7 @@ async def push_signature(
 ) -> Descriptor:
     """Add a signature to those of an artifact. Raises PackageError.
 
-    Signatures of the same payload for which ``is_own`` is true are replaced; by default, all of them are.
+    It replaces the earlier signatures of the same payload for which ``is_own`` returns True; by default, all of them.
     """
     layer = await registry.push_blob(repository, SIMPLE_SIGNING, payload)
     others: list[JsonObject] = []

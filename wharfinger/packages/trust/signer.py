@@ -1,4 +1,4 @@
-"""The signing of a pushed artifact with a private key. The signature has cosign's format, and is pushed beside the artifact."""
+"""The signing of a pushed artifact with a private key. The signature has cosign's format, and is pushed to the same repository."""
 
 from dataclasses import dataclass, field
 
@@ -29,7 +29,7 @@ class Signer:
             claim.digest,
             payload,
             sign(self.key, payload),
-            lambda signature: is_signed_by(own, payload, signature),  # is by this key
+            lambda signature: is_signed_by(own, payload, signature),  # true for a signature by this key
         )
 
 

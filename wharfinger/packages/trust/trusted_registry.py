@@ -1,7 +1,7 @@
 """A registry whose artifacts are verified before their content is passed on.
 
-It wraps another registry, so no caller can forget the verification. `resolve` and `manifest` return a manifest only if the policy
-trusts it, or trusts the index that names it. `blob` returns a blob only if a trusted manifest names it. An artifact whose
+It wraps another registry, so no caller can forget the verification. `resolve` and `manifest` raise TrustError unless the policy
+trusts the requested manifest, or an index that contains it. `blob` returns a blob only if a trusted manifest names it. An artifact whose
 signatures cannot be read is not trusted. `tags`, `document` and `referrers` verify nothing.
 """
 
@@ -38,7 +38,7 @@ class TrustedRegistry:
         self._blobs: set[tuple[str, Digest]] = set()
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of the manifest that a tag points at, if it is trusted under this tag. Raises TrustError."""
+        """Return the descriptor that a tag points at. Raises TrustError unless the policy trusts the artifact under this tag."""
         descriptor = await self._registry.resolve(repository, tag)
         await self._verified(repository, descriptor.digest, tag if is_version_tag(tag) else "")
         return descriptor
@@ -79,7 +79,7 @@ class TrustedRegistry:
             yield chunks
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """Return all tags; a tag is trusted only when it is resolved."""
+        """Return all tags. Tags are not verified until `resolve` is called for one."""
         return await self._registry.tags(repository)
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
@@ -114,7 +114,7 @@ class TrustedRegistry:
         return self._judged(repository, digest, manifest, what, why)
 
     def _judged(self, repository: str, digest: Digest, manifest: Manifest, what: str, why: str) -> Manifest:
-        """Record that a manifest is trusted, and return it. Raises TrustError if ``why`` gives a reason against it."""
+        """Record that a manifest is trusted, and return it. Raises TrustError if ``why`` is a reason not to trust the manifest."""
         if why:
             raise TrustError(f"{what}: not trusted: {why}")
         self._trusted[repository, digest] = self._trusted[repository, manifest.descriptor.digest] = manifest
@@ -123,7 +123,7 @@ class TrustedRegistry:
 
 
 def is_version_tag(tag: str) -> bool:
-    """Return whether a tag is a version, which signed content must state. The tag of a channel is not a version."""
+    """Return whether a tag is a version; the tag of a channel is not. Signed content must state a requested version."""
     try:
         parse_version(version_of_tag(tag))
     except FormatError:

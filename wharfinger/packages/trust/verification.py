@@ -4,8 +4,8 @@ Pure functions over bytes. An artifact is trusted if one signature satisfies eve
 type satisfies every rule as well. A demanded statement also counts as the signature, because it names the digest of the artifact.
 
 If the artifact is not trusted, the reported reason is that of the signature that passed the most checks. From few to many passed
-checks, these are the reasons: there is no signature; it is by an unknown key; its certificate does not verify; it is by another
-signer; it is for another artifact, or for another name or version.
+checks, these are the reasons: there is no signature; it cannot be read, or is by an unknown key; its certificate does not verify;
+it is by another signer; it is on a statement of a type that does not count; it is for another artifact, name or version.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of one signature. Unless it is ``trusted``, ``reason`` is the broken rule. The more checks the signature has
-    passed, the higher ``stage`` is. It is 0 if the signature cannot be read, or is by a key that the policy does not name.
+    """The judgement of one signature. If ``trusted`` is false, ``reason`` is the broken rule. The more checks the signature has
+    passed, the higher ``stage`` is; 0 if the signature cannot be read, or is by a key that the policy does not name.
 
     ``signer`` is the verified signer, "" if it is not known. ``predicate_type`` is the type of a statement's predicate, "" for a
     bare signature.
