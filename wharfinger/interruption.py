@@ -44,6 +44,6 @@ class Interruption:
         if callable(handler):
             handler(signal.SIGINT, frame)
         elif handler == signal.SIG_DFL:
-            # The command ends at once on Ctrl-C, without a clean-up.
+            # On Ctrl-C, the command ends immediately, without a clean-up.
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)

@@ -38,7 +38,7 @@ def environment(inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def missing_library_advice(output: str, root: Path = Path("/")) -> str:
-    """Return advice to append to the error of a hook; empty unless the hook misses the library at the root.
+    """Return advice to append to the error of a hook; empty unless the hook did not find the library at the root.
 
     ``output`` is the output of the hook. The check works for shells that report errors in any language, because it searches
     for the library's file name. Blocking.

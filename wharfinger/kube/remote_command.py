@@ -89,7 +89,7 @@ class RemoteStreams:
         self._replies: list[bytes] = []
 
     def send(self, channel: Channel, data: bytes) -> bytes:
-        """Return the messages for a part of a stream."""
+        """Return the messages that carry a part of a stream."""
         view = memoryview(data)
         pieces = (view[start : start + PIECE_BYTES] for start in range(0, len(data), PIECE_BYTES))
         return b"".join(self._message(bytes([channel]) + piece) for piece in pieces)

@@ -69,7 +69,7 @@ def add_test(parser: argparse.ArgumentParser) -> None:
 
 
 def test(args: argparse.Namespace) -> int:
-    """Run the tests of a path and print their verdicts."""
+    """Run the tests of the paths, and print their verdicts."""
     try:
         options = read_options(args)
         with few_collections():

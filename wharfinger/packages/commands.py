@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from wharfinger.packages.trust.signer import Signer
 
 OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
-"""A function that opens the jq runner of `check`. The composition root passes it, because this part may not import the daemon's
-pool of jq workers.
+"""A function that opens the jq runner of `check`. The composition root passes it, because ``wharfinger.packages`` may not
+import the daemon's pool of jq workers.
 """
 
 MAX_KEY: Final = 64 * 1024
@@ -64,8 +64,8 @@ _SHOWN: Final = {
 
 
 class AddAction(Protocol):
-    """A function that adds an action to `wharfinger package`. The composition root passes the functions of parts that this part
-    may not import.
+    """A function that adds an action to `wharfinger package`. The composition root passes such functions, because they are in
+    modules that ``wharfinger.packages`` may not import.
     """
 
     def __call__(self, actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...

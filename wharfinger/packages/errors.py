@@ -1,14 +1,14 @@
-"""The errors of this part: fetching, reading, configuring and rendering packages.
+"""The errors of ``wharfinger.packages``, which fetches, reads, configures and renders packages.
 
 ::
 
-    PackageError                  base; .transient says whether a retry without a change can help
+    PackageError                  base; .transient states whether a retry without a change can help
     ├── RegistryError             the registry failed, or refused a request: .transient by its status
     │   ├── LoginRefusedError     the login was refused, or is missing; permanent until it changes
     │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is pushed or the name changes
     ├── DigestError               bytes do not match their digest
     ├── TrustError                no signature satisfies the policy of the repository
-    ├── AddressError              an address that cannot be read
+    ├── AddressError              an invalid address
     ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
     ├── StoreError                the disk failed
     ├── RulesError                the rules of a schema could not be evaluated, for a reason other than the rules
@@ -23,7 +23,7 @@ Two more PackageErrors are defined elsewhere: SettingsError (:mod:`wharfinger.pa
 
 
 class PackageError(Exception):
-    """The base of all errors of this part."""
+    """The base of all errors of ``wharfinger.packages``."""
 
     transient: bool = False
 
@@ -44,7 +44,7 @@ class ArtifactNotFoundError(RegistryError):
 
 
 class TrustError(PackageError):
-    """The artifact has no signature that the repository's policy demands. Transient, as it may be signed later."""
+    """The artifact lacks a signature that the repository's policy demands. Transient, because it may be signed later."""
 
     transient = True
 
@@ -73,8 +73,7 @@ class ArtifactError(PackageError):
 
 
 class StoreError(PackageError):
-    """The store on disk failed: it is full, not writable or damaged. Transient, because space may be freed; permanent for an
-    invalid name.
+    """The store on disk failed: it is full, not writable or damaged. Usually transient, because space may be freed.
     """
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
@@ -83,7 +82,7 @@ class StoreError(PackageError):
 
 
 class RenderError(PackageError):
-    """The chart could not be rendered with these values. Transient if helm was cut off (killed, too slow)."""
+    """The chart could not be rendered with these values. Transient, for example, if helm was killed or too slow."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -91,7 +90,7 @@ class RenderError(PackageError):
 
 
 class PatchError(PackageError):
-    """A patch of rendered objects matches nothing, or cannot be applied. Transient if kustomize was interrupted."""
+    """A patch of rendered objects matches nothing, or cannot be applied. Transient, for example, if kustomize was killed or too slow."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -106,7 +105,7 @@ class LookupRefusedError(RenderError):
 
 
 class ConversionError(PackageError):
-    """Settings could not be converted to the newest version. Transient if jq was cut off (killed, too slow).
+    """Settings could not be converted to the newest version. Transient, for example, if jq was killed or too slow.
 
     ``late`` is True if the conversion took too long; `package check` reports that as a fault of the programs.
     """

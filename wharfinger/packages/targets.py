@@ -40,7 +40,7 @@ def add_registry_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that can apply to several registries: all but --username and --password-stdin, which are for one registry."""
+    """Add the options that can apply to several registries. Not among them are --username and --password-stdin."""
     parser.add_argument(
         "--plain-http",
         action="store_true",
@@ -153,8 +153,8 @@ async def _credentials(args: argparse.Namespace, address: RepositoryAddress) -> 
 
 
 def _check_readable(path: Path) -> None:
-    """Raise AddressError if a file that the user named is not readable. The file is not read here, because a pipe can be read only
-    once.
+    """Raise AddressError if a file that the user named is not readable. The file is not read here, because a pipe can be read
+    only once.
     """
     try:
         path.stat()

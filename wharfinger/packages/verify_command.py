@@ -1,4 +1,4 @@
-"""``wharfinger package verify`` lists the signatures and statements of an artifact, and checks them against a repository's policy."""
+"""``wharfinger package verify`` lists the signatures and statements of an artifact, as a repository's policy judges them."""
 
 import argparse
 from collections.abc import Callable

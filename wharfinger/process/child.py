@@ -2,11 +2,11 @@
 
 :func:`run_child` starts a program in a session of its own, feeds and drains it, ends it if it exceeds its limits, and returns
 when no process of the run is alive. This holds when the program exits, when it runs into its deadline or writes too much,
-when the caller is cancelled at any moment, and when a sink has a bug.
+when the caller is cancelled at any moment, and when a sink (a callback that receives output) raises an error.
 
 The pure machine in :mod:`wharfinger.process.ending` decides when to end the child and how, and :mod:`wharfinger.process.run`
-performs its decisions. A cancellation is an event of that machine: a task outside of the shield receives it and reports it.
-Everything else runs inside a shield. After the cancellation, this takes a bounded time: for the grace period, for the sweep that
+performs its decisions. The run is shielded from cancellation. A task outside of the shield receives a cancellation, and reports
+it to the machine as an event. The run then ends within a bounded time: this is the time for the grace period, for the sweep that
 kills all processes, for their death, and for the rest of the output.
 """
 
@@ -23,7 +23,7 @@ from wharfinger.process.run import Run, start, write_all
 from wharfinger.process.spawn import Child
 
 
-@trio.lowlevel.enable_ki_protection  # no KeyboardInterrupt between the start and the code that guards it
+@trio.lowlevel.enable_ki_protection  # no KeyboardInterrupt between the child's start and the code that ensures its end
 async def run_child(
     command: Command,
     limits: Limits,
@@ -37,7 +37,7 @@ async def run_child(
     ``prepare`` is called once, in the worker thread that starts the program, before the start; so the caller needs no
     additional thread for ``prepare``. If ``prepare`` raises, nothing is started, and the error is raised here.
 
-    The caller limits how many commands run at once. The deadline counts from the moment the program runs.
+    The caller limits how many commands run at the same time. The deadline counts from the start of the program.
 
     Resource handling: on every way out, the child's group, session and marked descendants are killed, its pipes closed, and its
     row in ``ledger`` removed. If a process cannot be killed, the row is kept for the next start of the daemon.

@@ -40,18 +40,18 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one run. Set by configuration, never in inner code.
+    """The limits of one run.
 
     After ``wall_s`` the process group gets SIGTERM, and after another ``term_grace_s`` SIGKILL. Output beyond ``stdout_bytes``
     ends the run in the same way. Only the last ``stderr_bytes`` of stderr are kept. ``drain_s`` is how long the pipes may stay
     open after the program itself has ended; then the processes that hold them are killed.
 
-    After a cancellation, the shorter one of ``cancel_grace_s`` and ``term_grace_s`` is used. ``cancel_grace_s`` is short because
-    the task that cancels the run waits for the run's end, and must continue within a second.
+    After a cancellation, the time between SIGTERM and SIGKILL is ``cancel_grace_s`` or ``term_grace_s``, whichever is shorter.
+    ``cancel_grace_s`` is short because the task that cancels the run waits for the run's end, and must continue within a second.
 
-    The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` is its address space,
-    ``processes`` the number of processes of its user (effective only if no other run has this user), ``open_files`` its
-    descriptors, and ``file_bytes`` the size of a file that it writes. None means the limit of the daemon itself.
+    The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` limits its address
+    space, ``processes`` the number of processes of its user (useful only if no other run has this user), ``open_files`` the number
+    of its open descriptors, and ``file_bytes`` the size of a file that it writes. None means the limit of the daemon itself.
     """
 
     wall_s: float
@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Return whether the program exited with status 0 and was not ended from outside."""
+        """Return whether the program exited with status 0, and was not ended because of a limit."""
         return self.ending is Ending.EXITED and self.returncode == 0
 
     def describe(self) -> str:

@@ -2,17 +2,17 @@
 
 The *leader* of a run is the child that the daemon started. A process belongs to the run if it has one of four signs:
 
-* the process group of the leader: one signal reaches the whole group;
-* its session: a shell with job control gives every pipeline a group of its own, but not a session;
-* the marker, a random token in the environment: a program that has called ``setsid`` keeps it;
-* the run's user, if the run has a user of its own: without privileges, a process cannot change its user.
+* It is in the process group of the leader. One signal reaches the whole group.
+* It is in the session of the leader. A shell with job control puts every pipeline into a new group, but not into a new session.
+* Its environment contains the run's marker, a random token. A program that calls ``setsid`` keeps its environment.
+* Its user is the run's user, if the run has a user of its own. Without privileges, a process cannot change its user.
 
 Without a user of its own, a process that leaves the session *and* drops its environment (``setsid env -i``) is not found.
 
 A process that started before the leader does not belong to the run. The kernel reuses pids, so a pid alone proves nothing: the
 group and the session count only if it is *proven* that the leader's pid still belongs to the run. There are three proofs: the
-leader is our own child and not reaped (``held``); it exists with the recorded start time; or a process with the token is in that
-session (the kernel does not reuse a pid while a group or a session has the same number).
+leader is our own child and not reaped (``held``); the process with this pid has the recorded start time; or a process with the
+token is in the session of this number (the kernel does not reuse a pid while a group or a session has the same number).
 """
 
 import errno
@@ -31,12 +31,12 @@ YOUNG_S: Final = 1.0
 """A time, in seconds, within which the kernel cannot have given out all pids: there are at least 32,768."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _STAT_BYTES: Final = 4 * 1024
-"""The size in bytes of one read of ``stat`` (a name and some fifty numbers), ``status`` or ``loadavg``."""
+"""The size in bytes of one read of ``stat`` (a name and about 50 numbers), ``status`` or ``loadavg``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The signs of a run's processes. ``pid`` is the number of the leader, of its group and of its session.
+    """The signs by which the processes of a run are found. ``pid`` is the number of the leader, of its group and of its session.
 
     ``held``: the leader is a child of this process that is not reaped. `belonging` leaves such a leader out, because another
     task waits for its end. If ``pid`` is 0, only the token and the user count. ``uid``: the run's own user; never root, and
@@ -105,7 +105,8 @@ class _Signs:
     def of(self, one: Seen) -> set[int]:
         """Return the indices of the marks whose token, group, session or user the process has.
 
-        A mark is left out if the process is older than the mark's leader, or is this leader and ``held``.
+        A mark is left out if the process is older than the mark's leader, or if the process is the leader and the mark is
+        ``held``.
         """
         stat = one.stat
         signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ()), *self._by_uid.get(one.uid, ())}
@@ -172,7 +173,7 @@ def ticks_now() -> int:
 
 
 def read_process(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
-    """Return one process as a scan sees it; None if it is gone, too old, or a kernel thread."""
+    """Return one process as a scan sees it; None if it is gone, has started before ``since_ticks``, or is a kernel thread."""
     line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
     if not line or parse_start_ticks(line) < since_ticks:  # most are older, so this is checked first
         return None
@@ -218,7 +219,8 @@ def _numbers(folder: str) -> list[int]:
 
 
 def _read(path: str, limit: int, at_once: int = _READ_BYTES) -> bytes | None:
-    """Return the content of a file of /proc; None if the process is gone, may not be read, or has unmapped this memory.
+    """Return the content of a file of /proc; None if the process is gone, may not be read, or has unmapped the memory that
+    contains the content.
 
     ``at_once``: the size of the buffer for one read; allocating a large buffer costs more than the read itself.
     """

@@ -22,12 +22,12 @@ zombie nor the process group and the session of the same number, so signals sent
 * Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
 * There is at most one timer; each SetTimer replaces the previous timer. Killing has no timer, because KillEverything has a time
   limit of its own.
-* A cancelled task still waits for the end of its run. So a cancellation has a grace of its own, which is usually shorter. If a
-  wait has already begun, a cancellation never lengthens it: it can shorten the grace (Terminating) and the wait for output that
-  no caller will see (Flushing), and it ends the drain time (Draining).
+* A cancelled task still waits for the end of its run. So a cancellation has a grace of its own, which is usually shorter than
+  the grace after the deadline. If a wait has already begun, a cancellation never lengthens it: it can shorten the grace
+  (Terminating) and the wait for output that no caller will see (Flushing), and it ends the drain time (Draining).
 * The first cause of an end is kept, with two exceptions: output over the limit turns EXITED into OUTPUT_LIMIT (the output is
   incomplete), and a cancellation turns any cause into ``None`` (no caller will see an outcome).
-* In Terminating the grace belongs to the whole group: if the leader dies of SIGTERM at once, as a shell does, the processes
+* In Terminating the grace belongs to the whole group: if the leader dies of SIGTERM immediately, as a shell does, the processes
   that it started may still clean up for the rest of the grace, as long as they hold a pipe.
 """
 
@@ -91,7 +91,7 @@ class Dying:
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """The sweep is over, but a pipe has not been read to its end; the timer is FLUSH_S, or FLUSH_CANCELLED_S."""
+    """All processes were killed, but a pipe has not been read to its end; the timer is FLUSH_S, or FLUSH_CANCELLED_S."""
 
     ending: Ending | None
     pipes: int
@@ -129,7 +129,7 @@ class OutputExceeded:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
-    """The run must end: the task that waits for it was cancelled, or a worker's block was left. This event comes at most once."""
+    """The run must end: the task that waits for it was cancelled, or the ``with`` block of a worker was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class TerminateGroup:
 
 @dataclass(frozen=True, slots=True)
 class KillEverything:
-    """Send SIGKILL to all processes of the run, until none is left or the time limit is reached; answered by Swept."""
+    """Send SIGKILL to all processes of the run, until none is left or the time limit is reached; then report Swept."""
 
 
 Effect = SetTimer | HastenTimer | TerminateGroup | KillEverything

@@ -1,15 +1,15 @@
-"""One child from start to end: the trio shell around the machine in :mod:`wharfinger.process.ending`.
+"""One child from start to end: the trio code around the pure state machine in :mod:`wharfinger.process.ending`.
 
-:class:`Run` reports events to the machine (the leader ended, a pipe closed, an end was requested, the timer expired), and
-performs its effects (a timer, SIGTERM to the group, SIGKILL to all processes). The caller decides which pipes are read and
+:class:`Run` reports events to the machine (for example that the leader has ended, or that the timer has expired), and performs
+its effects (a timer, SIGTERM to the group, SIGKILL to all processes). The caller decides which pipes are read and
 how the bytes are used: :mod:`wharfinger.process.child` collects the output of a command, :mod:`wharfinger.process.worker`
 communicates with a program that keeps running.
 
 Invariant: **the leader is reaped last.** Its end is detected with a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
 zombie keeps its pid, and the kernel reuses no number that a process, a group or a session has. So as long as the leader is not
-reaped, ``killpg(pid)`` and "session == pid" can only refer to this run. ``wait4`` reaps the leader, and returns its resource
-usage, only after a sweep has found no other process of the run or has reached its time limit. No code in this process may wait
-for "any child" (``waitpid(-1)``), which could reap a leader.
+reaped, ``killpg(pid)`` and "session == pid" can only refer to this run. Before ``wait4`` reaps the leader and returns its
+resource usage, a *sweep* kills all processes of the run, until it finds no other process or reaches its time limit. No code in
+this process may wait for "any child" (``waitpid(-1)``), which could reap a leader.
 
 Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): ending a hundred runs costs about
 as much as ending a few, and a cancelled run is over shortly after its grace.
@@ -53,10 +53,10 @@ from wharfinger.process.spawn import Child, Spawned, spawn
 from wharfinger.process.sweep import SweepResult
 
 CHUNK_BYTES: Final = 64 * 1024
-"""The largest piece that is read or written at once."""
+"""The largest piece that one call reads or writes."""
 PUMPED_BYTES: Final = 16 * 1024
-"""The largest piece that is passed to a sink: a piece may be thousands of lines, and no other task runs while the sink reads
-them.
+"""The largest piece that is passed to a sink. A piece may contain thousands of lines, and no other task runs while the sink
+processes them.
 """
 BUSY_S: Final = 0.001
 """If a sink needs longer than this for a piece of output, it gets the next piece only after a pause as long as it needed."""
@@ -154,7 +154,8 @@ class Run:
                     for name, job in jobs.items():
                         tasks.start_soon(job, name=name)
                     final = await self._conduct(pipes)
-                    # A job may still wait: to write without a reader, or to read a pipe that an unreachable process holds.
+                    # A job may still wait to write to a pipe without a reader, or to read from a pipe that is still open in a
+                    # process that was not found.
                     tasks.cancel_scope.cancel()
                 if isinstance(final, Stuck):
                     self._give_up()
@@ -197,7 +198,7 @@ class Run:
                 await in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:
-        """Run the loop of the machine: perform its effects, wait for the next event, and let it step."""
+        """Run the loop of the machine: perform its effects, wait for the next event, and pass it to `step`."""
         state, effects = begin(self._limits, pipes)
         while True:
             for effect in effects:
@@ -268,8 +269,8 @@ def _is_zombie(pidfd: int) -> bool:
 
 
 async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
-    """Return the available bytes; empty at the end of the pipe. A cancellation loses no bytes, because it never comes after
-    the read.
+    """Return the available bytes; empty at the end of the pipe. A cancellation loses no bytes, because Cancelled is never raised
+    after the read.
     """
     await trio.lowlevel.checkpoint()
     while True:

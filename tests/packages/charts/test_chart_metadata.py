@@ -164,7 +164,7 @@ def test_rewritten_metadata_has_the_same_meaning_for_helm(tmp_path: Path) -> Non
             "line 4: depedencies: unknown key, which Helm ignores; did you mean 'dependencies'?",
         ),
         ("version: 1.0.0\nmaintainers: [{mail: a}]", "maintainers.mail: unknown key, which Helm ignores"),
-        ("version: 1.0.0\nDescription: a", "line 4: Description: read as 'description'; spell it so"),
+        ("version: 1.0.0\nDescription: a", "line 4: Description: read as 'description'; correct the spelling"),
         ("version: 1.0.0\nversion: 1.0.1", 'line 4: key "version" already set in map; the last counts'),
         ("version: 1.0.0\napiVersion: v3", "line 1: apiVersion: 'v3' is neither v1 nor v2: Helm 4 does not"),
         ("version: 1.0.0\nname: a..b", "line 2: name: 'a..b' has other characters than letters, digits, '-', '_', '.'"),

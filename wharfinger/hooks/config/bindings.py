@@ -49,7 +49,8 @@ class NamespaceSelector:
 class KubernetesBinding:
     """Objects that the hook watches.
 
-    ``include_snapshots_from`` contains the names that the hook lists there, and the names of all bindings in the same group.
+    ``include_snapshots_from`` contains the names from the field ``includeSnapshotsFrom``, and the names of all kubernetes
+    bindings in the same group.
 
     ``names`` limits the binding to objects with these names; None means any. ``api_version`` "" means the preferred version.
     ``jq_filter`` "" means no filter. ``legacy`` is true for a binding of a version 0 document. ``resynchronization_s`` is
@@ -169,4 +170,4 @@ class HookConfig:
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)
-"""The configuration of a hook without bindings, such as the settings check of a batch (:mod:`.batch_hooks`)."""
+"""The configuration of a hook without bindings, such as the settings check of a batch (`batch_hooks`)."""

@@ -6,8 +6,9 @@ finds are reported in one HookConfigError, in the words of the contract, because
 
 The result has one form for both versions. Version 0 is rewritten as version 1 before it is converted. A hook of version 0 still
 behaves differently in three ways: it is not run on Synchronization, its contexts have another form, and its contexts are never
-combined into one run. The fields ``legacy`` and ``version`` of the result are true and "v0" for such a hook. An executable with
-several hooks prints one document for all of them, which :mod:`~wharfinger.hooks.config.batch_hooks` rewrites as version 1.
+combined into one run. In the result for such a hook, ``version`` is "v0", and ``legacy`` of its bindings is true. An executable
+with several hooks prints one document for all of them; :mod:`~wharfinger.hooks.config.batch_hooks` rewrites the part of each hook
+as version 1.
 """
 
 import re

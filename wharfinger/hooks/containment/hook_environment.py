@@ -2,8 +2,8 @@
 
 The daemon may have inherited any variables from the user or the systemd unit that started it, such as cloud credentials or the
 ``KUBECONFIG`` of another cluster. Hooks must not get these. A hook gets only three groups of variables: those that describe the
-machine (PASSED, PASSED_PREFIX and PROXIES); those that ``--hook-env`` names; and those of the hook contract
-(`RunFolder.variables`). The contract's variables include a ``KUBECONFIG`` for the daemon's own cluster
+machine (PASSED, PASSED_PREFIX and PROXIES); those that ``--hook-env`` names; and those that the daemon sets for the run, such as
+the variables of the hook contract (`RunFolder.variables`). The daemon also sets ``KUBECONFIG`` to a file for its own cluster
 (:mod:`wharfinger.hooks.containment.cluster_access`), unless ``--hook-env`` sets another one.
 
 The address of a proxy may contain a name and a password. A proxy variable with such an address is passed on only if

@@ -3,7 +3,7 @@ time.
 
 A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to the
 run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that the user's processes left in public folders are
-removed, and so are the user's objects in the kernel (:mod:`.sysv_ipc`). Invariant: a user is assigned to a run only when no
+removed, and so are the user's objects in the kernel (`sysv_ipc`). Invariant: a user is assigned to a run only when no
 process runs as this user any more. If a killed daemon or the last run may have left processes of a user, these processes are
 ended first. Dead processes that are not reaped yet count towards the limit on processes, so a user with dead processes is
 assigned only after they are reaped, or after _REAPED_S.

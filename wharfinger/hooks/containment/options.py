@@ -44,8 +44,8 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         type=_users,
         default=None,
         metavar="FIRST-LAST",
-        help="run each hook as a user of its own; FIRST-LAST is a range of user IDs that nothing else on the machine uses; "
-        "needs root",
+        help="give each run of a hook a user of its own; FIRST-LAST is a range of user IDs that nothing else on the machine "
+        "uses; needs root",
     )
     group.add_argument(
         "--hook-sandbox",

@@ -1,9 +1,10 @@
 """The hooks of all started packages. One task for each package runs its monitors, from `start` to `stop`. A monitor follows the
 objects of one kubernetes binding (:mod:`wharfinger.hooks.watching.monitor`).
 
-Starting a package waits for the first list of each watch that its bindings need, and fails if one of these lists fails. If a start
-is cancelled, no monitor of the package remains. Stopping waits until everything that belongs to the package has ended. All packages share
-the schedules, which have one clock, and the watches: packages that watch the same objects share one watch.
+Starting a package waits for the first list of each watch that its bindings need, and fails if one of these lists fails. If a
+start is cancelled, no monitor of the package keeps running. Stopping waits until everything that belongs to the package has
+ended. All packages share the schedules, which have one clock, and the watches: packages that watch the same objects share one
+watch.
 """
 
 import logging

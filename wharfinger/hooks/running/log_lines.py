@@ -1,9 +1,9 @@
 """The output of a hook as log lines: a line buffer for each stream, and one bounded list for both.
 
 Pipes deliver bytes in pieces of any size; a line ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"), however
-it was split on the way. Kept lines are trimmed at both ends, empty lines are left out, and over-long lines are cut and marked. The
-callback ``on_line`` gets each line while the hook runs, trimmed only at its end. If there are too many lines, the last lines are
-kept, because errors come last; in that case, the first line states the number of missing lines.
+it was split on the way. Kept lines are trimmed at both ends, empty lines are left out, and over-long lines are cut and marked.
+The callback ``on_line`` gets each line while the hook runs, trimmed only at its end. If there are too many lines, the last
+lines are kept, because errors come last; in that case, the first line states the number of missing lines.
 """
 
 from collections import deque

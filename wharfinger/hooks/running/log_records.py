@@ -59,7 +59,7 @@ class RecordBuffer:
             self._hold(line)
 
     def end(self) -> None:
-        """Emit the lines held back as text, because no line follows that could complete their object."""
+        """Emit the lines held back as text, not as an object. Call this at the end of the stream."""
         held, self._held = self._held, []
         self._chars = self._depth = 0
         for line in held:

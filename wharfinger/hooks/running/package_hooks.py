@@ -1,17 +1,19 @@
 """The hooks of one started package: their monitors, the occurrences that wait for them, and the snapshots of their runs.
 `open_package_hooks` starts a package's hooks: every ``kubernetes`` binding gets a monitor, and the body of the ``async with``
-begins once all of them have listed. At that time no event is reported: each binding is first *synchronized* (its hook is shown
-all objects) and then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and
-``on_event`` is called. A run takes the waiting occurrences, with snapshots read at that moment. The occurrences are removed only
-when the run has succeeded (spec hook-protocol §2.2, §2.3, §2.6).
+begins once all of them have listed their objects. At that time no event is reported yet. Each binding is first *synchronized*
+(its hook is shown all objects), and then its monitor is unlocked. From then on each event of the monitor becomes an
+:class:`Occurrence` in the inbox of its hook and queue, and ``on_event`` is called. A run takes the waiting occurrences, with
+snapshots read at that moment. The occurrences are removed only when the run has succeeded (spec hook-protocol §2.2, §2.3,
+§2.6).
 
 Invariants:
 
 * An inbox is bounded (:mod:`~wharfinger.hooks.running.inbox`).
 * After a failed run, the same occurrences are passed on again, as far as they still matter, together with new ones.
 * Occurrences of version 0 hooks are passed on one at a time.
-* In one run each binding is read once, whatever the number of contexts.
-* The monitors of a package share one nursery, and need at most MAX_WATCHES watches from the start.
+* For one run, the snapshot of each binding is read once, even if it is part of several contexts.
+* The monitors of a package share one nursery. They need at most MAX_WATCHES watches, where a selection of namespaces by label
+  counts as one namespace.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -92,7 +94,7 @@ class PackageHooks:
         return self._monitors[hook.name, number]
 
     def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
-        """Return whether successful runs have shown the hook everything that the binding has seen."""
+        """Return whether successful runs have shown the hook all changes that the monitor of the binding has observed."""
         waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
         return self.monitor(hook, binding).settled and not waits
 
@@ -162,10 +164,11 @@ async def open_package_hooks(
     namespace: str | None,
     on_event: Callable[[PackageHooks, Inbox], None],
 ) -> AsyncIterator[PackageHooks]:
-    """Follow the bindings of the hooks while the body runs. The body begins once all objects are listed.
+    """Run the monitors of the hooks' bindings while the body runs. The body begins once all objects are listed.
 
     ``namespace`` is the only namespace that an Application's hooks see. ``on_event`` is called with an inbox that has a new
-    occurrence; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.
+    occurrence; it must not block. Raises HookError if the objects of a binding cannot be listed, or if the package needs too
+    many watches.
     """
     wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)
     if wanted > MAX_WATCHES:

@@ -126,7 +126,7 @@ def _program_files(run: HookRun) -> Iterator[Path]:
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return the archive member without its owner and modification time, which are about this machine."""
+    """Return the archive member without its owner and modification time, which mean nothing in a pod."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0

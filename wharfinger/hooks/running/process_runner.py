@@ -1,14 +1,15 @@
 """The runner of hooks as child processes: it writes the contract's files, runs the hook, and reads its results.
 
-The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its home
-in the folder of its run, its working folder, /dev/null as stdin, and a time limit. Its output becomes log lines and records
-while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is in :mod:`wharfinger.hooks.containment.containment`.
-The folder is removed however the run ends. If the run has a user of its own, the files of this user in public folders and its
-objects in the kernel are removed as well.
+The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`), the variables that name the
+contract's files, a home in the folder of its run, its working folder, /dev/null as stdin, and a time limit. Its output becomes
+log lines and records while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is in
+:mod:`wharfinger.hooks.containment.containment`. The folder of the run is removed, whether the run succeeds, fails or is
+cancelled. If the run has a user of its own, the files of this user in public folders and its objects in the kernel are removed
+as well.
 
 Results are also read after a failed run, because the hook may have written object patches that report its failure (spec/runtime
-§7.3). A file that cannot be read is then only a line in the log, because the failure itself matters more. After a successful
-run, such a file is a HookError, and the run has no result.
+§7.3). If a result file cannot be read after a failed run, this only causes a line in the log, because the failure itself
+matters more. After a successful run, it causes a HookError, and the run has no result.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Readers of the files that a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
 
-The files are foreign data, even if the package is trusted. The readers limit the size of the files, check the shape that the
-contract prescribes, and name the hook, the file and the document that is wrong. The readers apply nothing: the code that applies
+The files are foreign data, even if the package is trusted. The readers limit the size of the files and check the shape that the
+contract prescribes. Their errors name the hook, the file and the wrong document. The readers apply nothing: the code that applies
 an operation decides about its effect on an object or on values. An empty file contains no operations. A file with any fault is
 refused as a whole, because the contract promises that no part of such a file is applied.
 """

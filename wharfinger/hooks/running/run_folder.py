@@ -1,8 +1,8 @@
 """The files of one run of a hook (spec hook-protocol §1.6), in a folder of its own, which is created before the run and always
 removed afterwards.
 
-Every variable of the contract that names a file is set in every run, even if the hook has no such binding, and every file
-exists before the hook starts. The folder is 0700 and the files 0600, because values contain secrets. If the hook runs as a
+Every variable of the contract that names a file is set in every run, even if no binding of the hook uses this file, and every
+file exists before the hook starts. The folder is 0700 and the files 0600, because values contain secrets. If the hook runs as a
 user of its own, the folder and the files belong to that user, so only this user and root can read the folder.
 
 After the run the files are under the hook's control: the hook may have replaced them with a pipe, a link or a huge file. So

@@ -59,7 +59,7 @@ class HookRun:
     wall_s: float | None = None
     credentials: bool = False
     account: ServiceAccount | None = None
-    """The service account that the hook acts as on the daemon's cluster; None: the daemon itself."""
+    """The service account that the hook acts as on the daemon's cluster; None if it acts as the daemon itself."""
     pool: HookPool = HookPool.WARM
     owner: str = ""
     worker_pool: str = ""

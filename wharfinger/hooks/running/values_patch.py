@@ -30,7 +30,7 @@ from wharfinger.kube.json_patch import apply_json_patch, list_index, value_at
 
 MAX_STORED: Final = 10_000
 MAX_IN_LIST: Final = 100
-"""The number of operations in one list that are kept one by one."""
+"""The limit of operations in one list that are kept one by one."""
 
 FLAG_SUFFIX: Final = "Enabled"
 """The suffix of ``/<moduleName>Enabled``, with which a global hook enables or disables a Module."""
@@ -209,7 +209,7 @@ class _Kept:
         self._last = 0
 
     def add(self, entry: _Entry) -> None:
-        """Add an entry; outside of lists it replaces the entries at its path and below."""
+        """Add an entry. If it is not in a list, it replaces the entries at its path and below."""
         if entry.list_at is None:
             for number in tuple(self._below.get(entry.path, ())):
                 self._drop(number)

@@ -1,5 +1,6 @@
-"""The events of hooks: changes of watched objects, which jq may filter and snapshots keep, and ticks of schedules. Both reach
-hooks as binding contexts.
+"""The events of hooks: changes of watched objects, and ticks of schedules. Both reach hooks as binding contexts.
+
+This folder also has the jq filters for watched objects, and the snapshots of these objects.
 
 May import ``containment`` and the folders below it in the layers of pyproject.toml.
 """

@@ -18,7 +18,7 @@ Context: TypeAlias = Mapping[str, ContextValue]
 
 
 def write_contexts(file: BinaryIO, contexts: Sequence[Context]) -> None:
-    """Write the list of contexts: compact, keys sorted, a newline at the end.
+    """Write the list of contexts as compact JSON with sorted keys, and a newline at the end.
 
     Raises FormatError for a value without a JSON form.
     """

@@ -30,7 +30,7 @@ from wharfinger.hooks.watching.context_file import Context, ContextValue
 from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
 
 Snapshots = Mapping[str, Sequence[Item]]
-"""Items by the name of the binding that keeps them."""
+"""The items of each snapshot, by the name of its binding."""
 
 Including: TypeAlias = KubernetesBinding | ScheduleBinding | AdmissionBinding | ConversionBinding
 """A binding that may include snapshots."""
@@ -44,7 +44,7 @@ def on_startup() -> Context:
 
 
 def helm_binding(binding: str, snapshots: Snapshots) -> Context:
-    """Return the context of ``beforeHelm`` and the like: no type, and always the snapshots of all kubernetes bindings."""
+    """Return the context of a stage such as ``beforeHelm``: without a type, and with the snapshots of all kubernetes bindings."""
     return {"binding": binding, "snapshots": {name: _fields(items) for name, items in snapshots.items()}}
 
 
@@ -91,8 +91,8 @@ def event(binding: KubernetesBinding, told: MonitorEvent, snapshots: Snapshots) 
 
 
 def validating(binding: AdmissionBinding, review: JsonObject, snapshots: Snapshots) -> Context:
-    """Return the context of a request that is to be allowed or refused; ``review`` is the AdmissionReview. A group does not
-    change the type.
+    """Return the context of a request that is to be allowed or refused; ``review`` is the AdmissionReview. The type is Validating
+    even if the binding has a group.
     """
     return {"binding": binding.name, "type": "Validating", "review": review, **_included(binding, snapshots)}
 

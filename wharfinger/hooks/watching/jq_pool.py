@@ -1,9 +1,9 @@
-"""Filters in warm worker processes. A worker is started on demand, kept for further requests, and killed if it takes too long or
-answers too much.
+"""A pool of worker processes that run jq programs. A worker is started on demand, kept for further requests, and killed if it
+takes too long or if its answer is too large.
 
-libjq blocks the interpreter and cannot be interrupted, and filters are foreign programs; :mod:`wharfinger.formats.jq.worker`
-has more about this. Starting a worker costs about fifty milliseconds, a filter in a warm worker costs well below one millisecond,
-and every object of a watch is filtered.
+The programs run in processes of their own, because libjq blocks the interpreter and cannot be interrupted, and because the
+programs are foreign (:mod:`wharfinger.formats.jq.worker`). Workers are kept, because every object of a watch is filtered:
+starting a worker costs about fifty milliseconds, and a filter in a running worker costs well below one millisecond.
 
 Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer. So
 callers wait for a free slot, and requests do not accumulate in the pool. Invariants:
@@ -11,7 +11,7 @@ callers wait for a free slot, and requests do not accumulate in the pool. Invari
 * Either an exchange (a request and its answer) is finished, or its worker is terminated: if a caller is cancelled, the slot
   reads the answer to its end and drops it, within the same time limit. No worker gets a request while an old answer is still in
   its pipe.
-* If a request ends its worker (it takes too long, answers too much, or crashes the worker), only that request fails.
+* If a request ends its worker (it takes too long, has too large an answer, or crashes the worker), only that request fails.
 * Each owner (`JqPool.of`) has at most one request in a slot at a time. A request leaves its slot only when it ends, even if its
   caller was cancelled. So a package with a filter that loops takes only one slot from others, and not the whole pool. Callers
   without an owner are not limited.
@@ -155,7 +155,7 @@ class JqPool:
         self._owners: WeakValueDictionary[str, _Owner] = WeakValueDictionary()
 
     def of(self, owner: str) -> OwnedFilters:
-        """Return filters for the requests of ``owner``. Filters with the same owner share its turn."""
+        """Return filters for the requests of ``owner``. All filters of one owner together have at most one request in a slot."""
         known = self._owners.get(owner)
         if known is None:
             known = self._owners[owner] = _Owner(owner)
@@ -265,7 +265,7 @@ class JqPool:
         return job
 
     async def _serve_from(self, first: _Job) -> None:
-        """Start a worker for ``first``, and let it serve requests until it must end."""
+        """Start a worker for ``first``, and let it answer further requests until it must end."""
         async with open_worker(_COMMAND, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
             try:

@@ -1,14 +1,14 @@
-"""The monitor of one ``kubernetes`` binding of a hook, which keeps the binding's objects up to date (spec hook-protocol §2.2,
-§4). A monitor finds the kind, lists the selected objects, applies the filter to all of them, and from then on follows the
-changes. Its *table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's form and
-order. :mod:`~wharfinger.hooks.watching.monitor_core` decides which events a change causes, for one object at a time.
+"""The monitor of one ``kubernetes`` binding of a hook (spec hook-protocol §2.2, §4). A monitor keeps a current copy of the
+objects that the binding selects. It finds their kind, lists them, applies the filter to all of them, and from then on follows
+their changes. Its *table* has the part of each object that the hook may see; `Monitor.snapshot` is the table in the contract's
+form and order. :mod:`~wharfinger.hooks.watching.monitor_core` decides which events a change causes, for one object at a time.
 
 A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be repeated).
 After that run has succeeded, `Monitor.unlock` begins to emit events, first those that were gathered meanwhile. Events that a
 Synchronization covers are not reported again; reading a snapshot for any other run changes nothing.
 
-Objects are watched, kept and passed on as text; this process never parses one. A watch is shared by all monitors that need it
-(:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
+Objects are watched, kept and passed on as text; this process never parses an object. A watch is shared by all monitors that
+need it (:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
 
 Invariants:
 
@@ -18,7 +18,7 @@ Invariants:
   monitor is unlocked.
 * The number of waiting changes is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox and among the
   events that are gathered while the monitor is locked. Beyond a limit, only the changes that still matter are kept for each
-  object. If many changes wait, they are packed.
+  object. If many changes wait, the objects in them are compressed.
 * If the filter fails on the first list, the binding fails. If it fails later, the change is dropped, counted and logged, and the
   object is kept in the table as it was; a deletion is reported with the last state that passed the filter.
 """
@@ -64,7 +64,7 @@ LIST_FILTERS: Final = 8
 """The number of objects of the first list that are filtered at the same time."""
 
 PLAIN: Final = 64
-"""The number of changes that wait for the filter unpacked; further changes are packed."""
+"""The number of changes that wait for the filter with uncompressed objects. The objects of further changes are compressed."""
 
 _VERBS: Final = {
     WatchType.ADDED: WatchVerb.ADDED,
@@ -94,7 +94,7 @@ class MonitorStatistics:
 
 
 class Monitor:
-    """The monitor of one binding of ``hook``. The binding is followed while the monitor is in a block of :func:`open_monitors`.
+    """The monitor of one binding of ``hook``. :func:`open_monitors` runs it.
 
     ``namespace`` is the only namespace that an Application's hook sees; None for a Module's hook. ``emit`` is called with
     each event, and must not block.
@@ -204,7 +204,7 @@ class Monitor:
     # -- the task
 
     async def run(self) -> None:
-        """Follow the binding until cancelled; return if it cannot be followed."""
+        """Keep the table up to date until cancelled; return if the objects cannot be listed."""
         try:
             resource = await self._find_kind()
         except (ClusterError, FilterError, HookError) as error:
@@ -233,7 +233,9 @@ class Monitor:
                 await self._wake.wait()
 
     async def _find_kind(self) -> ResourceType:
-        """Return the kind, and check that the binding can be followed. Raises ClusterError, FilterError, HookError."""
+        """Return the kind, and check that the binding can select objects of this kind and that its filter is a valid program.
+        Raises ClusterError, FilterError, HookError.
+        """
         resource = await self._client.find_resource(self.binding.kind, self.binding.api_version)
         if self._namespace is not None and not resource.namespaced:
             raise self._error(
@@ -321,7 +323,9 @@ class Monitor:
         return entry_of(self.binding, seen, await self._filtered(program, seen.plain()) if program else None)
 
     async def _filtered(self, program: str, text: bytes) -> bytes:
-        """Return the filter's result for an object; if the worker died, the filter is run once more. Raises FilterError."""
+        """Return the filter's result for an object. If the process that ran the filter died, the filter is run once more. Raises
+        FilterError.
+        """
         try:
             return await self._filters.apply_text(program, text)
         except FilterError as error:
@@ -383,7 +387,7 @@ def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:
 
 @asynccontextmanager
 async def open_monitors(monitors: Iterable[Monitor]) -> AsyncGenerator[None, None]:
-    """Follow all monitors while the block runs, with one nursery for all, however many there are."""
+    """Run all monitors while the block runs; they share one nursery."""
     async with trio.open_nursery() as nursery:
         for monitor in monitors:
             nursery.start_soon(monitor.run, name=f"monitor {monitor.binding.name} of {monitor.hook}")

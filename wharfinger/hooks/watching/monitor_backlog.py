@@ -1,4 +1,4 @@
-"""Changes of objects that wait for their turn, in order, with a limit on their number.
+"""A queue of changes of objects, with a limit on its length.
 
 Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only the changes that
 still matter are kept for *each object*: at most the first and the last one. An object that was created and deleted in between is
@@ -7,9 +7,9 @@ the size of a backlog is at most the limit or, if that is more, four times the n
 exist now. Objects that were created and deleted meanwhile take no place; an object that changes a thousand times a second takes
 two places.
 
-A reduced backlog is still consistent: each object is Added before it is Modified, and Deleted only if it was Added before or was
-known. A reduction produces only requested verbs: if Modified was not requested, only the last of several additions of an
-object is kept.
+A reduced backlog is still consistent: each object is Added before it is Modified, and is Deleted only if the receiver of
+the changes knows the object. A reduction produces only requested verbs: if Modified was not requested, only the last of several
+Added changes of an object is kept.
 """
 
 from collections import deque

@@ -98,7 +98,7 @@ class MonitorEvent:
 
 
 def step(key: ObjectKey, entry: Entry | None, seen: Observation) -> tuple[Entry | None, MonitorEvent | None]:
-    """Return the object's next entry, and the event; None if the change is not an event."""
+    """Return the object's next entry (None if the object is gone), and the event (None if the change causes no event)."""
     match seen:
         case Seen(new):
             if entry is None:

@@ -1,4 +1,4 @@
-"""The watches behind one binding: one for each combination of a namespace and a name that the binding selects (spec hook-protocol
+"""The watches of one binding: one for each combination of a namespace and a name that the binding selects (spec hook-protocol
 §4.2).
 
 If namespaces are selected by label, watches are opened and closed as namespaces begin and cease to match. If a namespace begins
@@ -6,11 +6,12 @@ to match, its objects are reported as added. If it ceases to match or to exist, 
 follows events knows the same objects as a hook that reads snapshots.
 
 A watch is shared with other subscribers that need the same watch. But if there are none, the API server keeps it open for this
-binding alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match
-later and exceed the limit are logged, and followed once there is room.
+binding alone. Therefore a binding has at most MAX_WATCHES watches. If a binding needs more watches at its start, it fails. If a
+namespace that matches later would need more watches, this is logged, and the objects of the namespace are watched once there is
+room.
 
-All changes of all watches are passed to one :data:`~wharfinger.cluster.api.raw_object.OnRawChange`, in the order of each
-watch.
+All changes of all watches are passed to one callback (:data:`~wharfinger.cluster.api.raw_object.OnRawChange`). The changes of
+each watch keep their order.
 """
 
 import logging
@@ -89,13 +90,15 @@ def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
 
 
 def watches(binding: KubernetesBinding, namespace: str | None) -> int:
-    """Return how many watches a binding's configuration needs from the start. `selection` explains ``namespace``."""
+    """Return the number of watches that a binding needs. A selection of namespaces by label counts as one namespace, because only
+    the cluster knows the number. `selection` explains ``namespace``.
+    """
     asked = binding.namespaces.names if binding.namespaces is not None and namespace is None else None
     return len(asked or ("",)) * len(binding.names or ("",))
 
 
 class _Source:
-    """One watch. It passes no changes on after it was closed."""
+    """One watch. After it is closed, it passes on no further changes."""
 
     def __init__(self, namespace: str, field_selector: str, on_change: OnRawChange) -> None:
         self.namespace = namespace
@@ -154,7 +157,7 @@ class Sources:
     async def wait_listed(self) -> None:
         """Begin the watches, and return when all selected objects were listed once. Call this only once.
 
-        Raises the first ClusterError or ShapeError, and TooManyWatchesError.
+        Raises the first ClusterError or ShapeError of a list, or TooManyWatchesError.
         """
         if self._selection.namespace_labels:
             namespaces = await self._client.resource_type("v1", "Namespace")

@@ -1,13 +1,13 @@
-"""The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2). Each crontab is one
+"""The ticks of the ``schedule`` bindings of hooks, from one clock for all packages (spec hook-protocol §5.2). Each crontab is one
 *entry*, even if several owners (packages) use it. A tick names only the crontab; each owner knows its bindings with this crontab.
 One task sleeps until the next entry is due. The wall clock decides what is due, because crontabs are about wall-clock time. The
 sleep is by trio's clock, which neither jumps nor counts the time during which a machine was suspended. So the task checks the
 wall clock at least every :data:`LOOK_S`:
 
-* If the wall clock shows a time later than that of an entry, the entry ticks *once*, and continues from now. Missed times are
-  not made up, so a machine that wakes on Monday runs its hourly hooks once, not sixty times.
-* If the wall clock shows a time earlier than at the last check (the clock was set back), every entry is computed anew from
-  now. Otherwise all entries would be silent until the old time is reached again.
+* If the wall clock has passed the due time of an entry, the entry ticks *once*, and its next due time is after now. Missed times
+  are not made up, so a machine that wakes on Monday runs its hourly hooks once, not sixty times.
+* If the wall clock shows an earlier time than at the last check (the clock was set back), the due time of every entry is
+  computed anew from now. Otherwise no entry would tick until the old time is reached again.
 
 If the next time of an entry is after the year 9999, it cannot be represented, and the entry is dropped with a line in the log.
 """
@@ -126,7 +126,9 @@ class Schedules:
         return LOOK_S if due is None else min(LOOK_S, max(0.0, (due - self._utc()).total_seconds()))
 
     def _utc(self) -> datetime:
-        """Return the time in UTC: in a zone, Python compares times by their wall-clock digits, which may occur twice."""
+        """Return the time in UTC, in which no time occurs twice. In other time zones, a wall-clock time may occur twice, and
+        Python compares times of one zone by their wall-clock digits.
+        """
         return self._now().astimezone(UTC)
 
 

@@ -22,7 +22,7 @@ class ReviewKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One webhook of a package. ``webhook`` is its name in the form of URLs; for a conversion, the name of the CRD."""
+    """One webhook of a package. ``webhook`` is its name as `safe_name` returns it; for a conversion, the name of the CRD."""
 
     package: str
     kind: ReviewKind

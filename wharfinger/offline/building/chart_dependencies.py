@@ -33,7 +33,9 @@ _OCI: Final = "oci://"
 
 
 class ChartDependencies:
-    """Completes charts in folders below ``scratch``. All calls of `complete` for one chart share the result."""
+    """Adds missing dependencies to copies of charts, in folders below ``scratch``. All calls of `complete` for one chart
+    share the result.
+    """
 
     def __init__(self, oci: OciFetcher, repositories: HelmRepositories, scratch: Path, retries: RetryPolicy) -> None:
         self._oci = oci

@@ -120,7 +120,7 @@ class ChartRenders:
         return self._makers[chart]
 
     async def is_known_to_make_nodes(self, key: str | None) -> bool | None:
-        """Return whether the chart with a cache key may make nodes, without fetching it; None if that is not known."""
+        """Return whether the chart with this cache key may make nodes, without fetching it; None if that is not known."""
         return await self._known_makers.known(key)
 
     async def learn(self, key: str | None, chart: Path) -> None:

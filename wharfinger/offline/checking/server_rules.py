@@ -37,7 +37,7 @@ class _Judge:
     undefined: set[str]
 
     async def judge(self, manifest: Manifest) -> AsyncIterator[Finding]:
-        """Apply one object; yield a finding if the server refuses it or does not know its kind."""
+        """Apply one object; yield a finding if this fails. Each unknown kind is reported only once."""
         try:
             made = manifest.object
             resource = await self.client.resource_type(find_str(made, "apiVersion"), find_str(made, "kind"))

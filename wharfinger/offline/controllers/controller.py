@@ -55,8 +55,8 @@ class RunContext:
     """The policy for fetches of charts and packages."""
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
     unsearched: set[Id] = field(default_factory=set)
-    """The releases that may make nodes or not: a survey (``survey.py``) cannot find this out, because it does not fetch
-    their charts.
+    """The releases for which it is unknown whether they make nodes. A survey (``survey.py``) cannot find this out, because it
+    does not fetch their charts.
     """
     texts: ParsedTexts = field(default_factory=ParsedTexts)
     paths: RealPaths = field(default_factory=RealPaths)

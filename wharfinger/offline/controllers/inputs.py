@@ -1,8 +1,8 @@
 """The inputs of a release: a digest of everything that it is rendered from.
 
-The digest is computed before anything is fetched or rendered, so that two versions of a tree can be compared first. Two releases
-with the same inputs render to the same objects: the options of both builds are the same, and a source outside of the tree is
-fetched once for both.
+The digest is computed before the release's chart is fetched or rendered. So a comparison of two versions of a tree needs to
+render only the releases whose digests differ. Two releases with the same inputs render to the same objects: the options of both
+builds are the same, and a source outside of the tree is fetched once for both.
 """
 
 from collections.abc import Iterable

@@ -156,7 +156,7 @@ class ResourceSetController:
             yield from ((where, each) for each in selected)
 
     def _copied(self, work: _Work, obj: JsonObject) -> JsonObject:
-        """Return a ConfigMap or Secret with the data of the object that its annotation names."""
+        """Return an object; a ConfigMap or Secret with the annotation COPY_FROM gets the data of the object that this names."""
         annotations = find_object(obj, "metadata", "annotations")
         kind = find_str(obj, "kind")
         for each in COMPUTED:

@@ -1,4 +1,4 @@
-"""The label selectors by which ResourceSets choose their input providers, and the providers that each of them selects now.
+"""The label selectors by which ResourceSets choose their input providers, and the providers that each selector selects now.
 
 A selector names no object, so a set cannot wait for the objects that it selects. Instead, each selection is a piece of data in
 the fixpoint engine. Its content is the list of the selected providers with their digests. A set reads this data, and runs again

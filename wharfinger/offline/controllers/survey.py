@@ -1,4 +1,4 @@
-"""A survey of a tree: all Kustomizations are built, but of a release only the inputs are recorded, and sources are not fetched.
+"""A survey of a tree: all Kustomizations are built, but for releases only the inputs are recorded, and sources are not fetched.
 
 The surveys of two versions of a tree show which releases differ. After :meth:`Survey.end`, the same controllers reconcile these
 releases, and the sources that they read, as in any other build.

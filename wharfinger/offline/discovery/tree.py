@@ -72,7 +72,7 @@ class Tree:
     named: Mapping[tuple[str, str], tuple[Document, ...]] = field(default_factory=dict)
     """The documents by kind and name. Namespaces are left out: an object often gets its namespace only when it is built."""
     limit: Path = ANYWHERE
-    """Kustomizations of the tree may read only files in this folder."""
+    """Builds of the tree may read only files in this folder."""
 
     def is_below(self, file: str, folder: str) -> bool:
         """Return whether a file lies below a folder of the tree."""
@@ -89,7 +89,7 @@ def discover(
 ) -> Tree:
     """Discover the tree at ``paths``, folders or files in any order; each ``spec.path`` is relative to ``root``.
 
-    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. Kustomizations
+    By default, ``root`` is `root_of` the paths, and ``repository`` is the git repository at the root. Builds
     may read only files in the folder ``limit``. By default, this is the git repository around the root or, if there is none, the
     root. ``texts`` is a cache of parsed files. Blocking. Raises TreeError.
     """
@@ -135,7 +135,7 @@ class _Scan:
             self.file(relative)
 
     def folder(self, relative: str) -> None:
-        """Read a folder, unless it was read already, as part of another or by itself."""
+        """Read a folder, unless it was read already, as part of another folder or by itself."""
         if not is_below_any(relative, self.seen):
             self._read(relative)
 

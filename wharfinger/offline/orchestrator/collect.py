@@ -42,8 +42,8 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id]:
     """Return the objects that are not printed, each with its producer.
 
-    The producer is a node. But if a loaded file declares the object from which a stand-in is made, such as an ExternalSecret, the
-    producer of the stand-in is that file.
+    Usually the producer is a node. A stand-in for a Secret (`stand_ins.py`) is made from another object, such as an
+    ExternalSecret. If a file that is loaded declares this other object, the producer of the stand-in is the file.
     """
     found: dict[Id, Id] = {}
     for each in store.list(SECRET):
@@ -59,7 +59,7 @@ def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id
 
 
 def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tuple[Id, str, tuple[JsonObject, ...]]]:
-    """Yield each producer with the namespace of its objects and the objects."""
+    """Yield each producer, the default namespace for its objects, and its objects."""
     files: dict[str, list[JsonObject]] = {}
     built: set[Id] = set()
     if any(each.is_bootstrap for each in tree.loaded):
@@ -72,7 +72,7 @@ def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tup
         if each.is_synced:
             continue
         stored = store.get(each.id)
-        # A bootstrap file is built by the Kustomization in it, too.
+        # A bootstrap object is loaded and also built (`discovery/tree.py`). It is yielded only as built.
         if (stored is None or stored.producer is None) and each.id not in (built if each.is_bootstrap else ()):
             files.setdefault(each.document.place.file, []).append(each.document.object)
     for file, objects in files.items():
@@ -111,7 +111,7 @@ def _failures(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 
 
 def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place | None:
-    """Return the place of a failure: the place of its cause if it is known, else of the object, else of the object's producer."""
+    """Return the place to show for a failed node: that of the cause if it is known, else of the node, else of its producer."""
     if (found := bodies.places.get(who)) is not None:
         return found
     if (declared := tree.declared.get(who)) is not None:
@@ -127,8 +127,8 @@ def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place
 def _orphans(tree: Tree, store: ObjectStore) -> dict[Id, Place]:
     """Return the nodes that files declare and that are not in the store, because nothing builds these files.
 
-    A node does not count as an orphan if a build reads its file, because the build may have changed the name or namespace, or may
-    have failed.
+    A node does not count as an orphan if a build reads its file, because the build may have changed the node's name or namespace,
+    or may have failed.
     """
     lost = {
         who: document.place

@@ -19,7 +19,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def confined(result: Result, tree: Tree) -> Result:
-    """Return the result with a failure in place of each Application that reaches beyond its namespace."""
+    """Return the result with a failure for each Application that has objects outside of its namespace, without its objects."""
     objects = result.objects
     scopes = Scopes(each.object for each in objects)
     allowed = {

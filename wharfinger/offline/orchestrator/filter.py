@@ -36,7 +36,7 @@ class FilterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An object that a filter may choose; ``file`` is "" if neither it nor its producers have a known file."""
+    """An object that a filter may choose; ``file`` is "" if no file is known for the object or its producers."""
 
     id: Id
     labels: Mapping[str, str]
@@ -52,7 +52,7 @@ class Filter:
 
     @property
     def names_nodes(self) -> bool:
-        """True if the filter chooses only kinds that have a controller. An object of another kind can be made by any node."""
+        """True if the filter names kinds, without wildcards, and all of them have a controller, such as HelmRelease."""
         kinds = dict(self.terms).get("kind", ())
         return bool(kinds) and all(each.casefold() in _NODES for each in kinds)
 
@@ -90,7 +90,7 @@ def parse_filter(text: str) -> Filter:
         if key == "path":
             normal = normal_path(value)
             if normal is None:
-                raise FilterError(f"{text!r}: the path {value!r} leads out of the root; name one below it")
+                raise FilterError(f"{text!r}: the path {value!r} leads out of the root; name a path below the root")
             value = normal
         found.setdefault(key, []).append(value)
     return Filter(text, tuple((key, tuple(found[key])) for key in KEYS if key in found))
@@ -101,7 +101,7 @@ def _named(text: str) -> Filter:
     parts = [part.strip() for part in text.split("/")]
     if not all(parts) or len(parts) > len(("namespace", "kind", "name")):
         raise FilterError(
-            f"{text!r}: expected KIND, KIND/NAME, NAMESPACE/KIND/NAME, or KEY=VALUE with commas between them"
+            f"{text!r}: expected KIND, KIND/NAME, NAMESPACE/KIND/NAME, or pairs KEY=VALUE separated by commas"
         )
     keys = ("namespace", "kind", "name") if len(parts) > 2 else ("kind", "name")
     given = dict(zip(keys, parts, strict=False))
@@ -114,7 +114,10 @@ def unmatched(filters: Sequence[Filter], candidates: Sequence[Candidate]) -> tup
 
 
 def _hint(candidates: Sequence[Candidate], key: str, values: Sequence[str]) -> str:
-    """Return a hint with the values that objects have for a key, only similar ones if there are any; "" without values."""
+    """Return a hint that names some values of the objects for a key; "" if there are none.
+
+    If some of them are similar to the values of the filter, only these are named.
+    """
     known = sorted({text for each in candidates for text in _texts(each, key)})
     close = [text for value in values for text in difflib.get_close_matches(value, known, MOST_NAMED)]
     if close:
@@ -141,7 +144,7 @@ def _kinds(candidate: Candidate) -> tuple[str, str]:
 
 
 def _texts(candidate: Candidate, key: str) -> tuple[str, ...]:
-    """Return the values of an object for a key, as people write them; empty ones are left out."""
+    """Return the values of an object for a key, in the form for a hint; empty values are left out."""
     if key == "label":
         return tuple(f"{name}={value}" for name, value in candidate.labels.items())
     text = {

@@ -1,7 +1,8 @@
-"""The check at the end of a run whether packages may be enabled, by the daemon's own gates.
+"""The check, at the end of a run, whether the daemon's own gates would let each package be on.
 
-The daemon does not apply a package whose requirements are not met, so its manifests are left out of the result, and its failure
-gives the reason. If the package names a failed package, its failure is derived from the failure of that package.
+The daemon does not apply a package whose requirements are not met. So the manifests of such a package are left out of the result,
+and a failure gives the reason. If its requirements name a failed package, the failed package is a blocker of this failure
+(`Failure.blockers`).
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 
 async def judged(result: Result, loaded: Mapping[Id, Loaded], facts: Facts, tree: Tree) -> Result:
-    """Return the result without the manifests of packages that may not be enabled, and with their failures."""
+    """Return the result with a failure for each package that would not be on, and without the manifests of these packages."""
     built = {who: each for who, each in loaded.items() if who not in result.failed}
     definitions = {(each.spec.package, each.spec.version): each.definition for each in built.values()}
 

@@ -1,9 +1,11 @@
-"""A build for filters. It renders the releases that the filters choose, those that a chosen object needs, and those that may make
-further nodes. The others are skipped.
+"""The build of a tree from which filters choose objects. It renders only the releases that the filters choose, those that a
+chosen object needs, and those that may make further nodes.
 
-This works only if each filter chooses a kind that has a controller, such as HelmRelease: any release may make a Deployment. The
-tree is surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`): all Kustomizations are built,
-and releases only record their inputs. If the survey is not sufficient, the whole tree is built.
+The tree is surveyed first (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`): all Kustomizations are
+built, but most releases only record their inputs. If the survey is not sufficient, the whole tree is built.
+
+The whole tree is also built if a filter may choose a kind that has no controller, such as Deployment, because such an object
+may come from any release.
 """
 
 from collections.abc import Sequence

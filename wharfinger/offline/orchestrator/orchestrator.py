@@ -4,12 +4,12 @@
 bootstrap  discovers the tree. A second call does nothing; after a failure it can be called again, and starts from the beginning
 run        bootstraps, runs the controllers until nothing is left to do, and returns the result
 render     calls `run` once: a second call returns the same result, or raises the same error
-survey     bootstraps, and returns the inputs of releases in place of rendering them; then `finish` renders some of them
+survey     bootstraps, and returns the inputs of releases instead of rendering them; then `finish` renders some of them
 stop       deletes the scratch files. An error of `run`, `render`, `survey` or `finish` stops the orchestrator, too
 =========  =================================================================================================================
 
-Fetchers are set before bootstrap; afterwards `with_fetcher` raises FetchersFrozenError. An orchestrator is used for one tree
-and one run, inside its own ``async with`` block.
+Fetchers can be replaced only before bootstrap; afterwards `with_fetcher` raises FetchersFrozenError. An orchestrator is used
+for one tree and one run, inside its own ``async with`` block.
 """
 
 import shutil
@@ -87,15 +87,15 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 MAX_REFIRES: Final = 32
-"""The limit on calls of `ObjectStore.refire` for one node in one run. The fixpoint engine has the same limit for changes that it
-finds itself.
+"""The limit on calls of `ObjectStore.refire` for one node in one run. The fixpoint engine has the same limit on the reruns of a
+node that changes cause.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The tree to build, and the options. Each ``spec.path`` is relative to ``root``; if ``root`` is None, `root_of` finds the
-    root.
+    """The tree to build, and the options. Each ``spec.path`` in the tree is relative to the folder ``root``; if ``root`` is None,
+    `root_of` finds this folder.
 
     ``path`` and ``others`` together are the paths of the tree; their order does not matter.
     """
@@ -107,9 +107,9 @@ class Config:
     concurrency: int = DEFAULT_CONCURRENCY
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     applications_reach_cluster: bool = False
-    """True if the daemon is run with ``--application-scope cluster``."""
+    """True if the objects are meant for a daemon with ``--application-scope cluster``."""
     repository: Repository | None = None
-    """The repository of the tree; None: the repository at the root."""
+    """The git repository of the tree; None: the repository at the root."""
     limit: Path | None = None
     """The folder in which all files that kustomizations load must lie; None: the folder of the git repository, else the root."""
     others: tuple[Path, ...] = ()
@@ -197,7 +197,7 @@ class Orchestrator:
         return self._tree
 
     def with_fetcher(self, kind: str, fetcher: Fetcher | None) -> "Orchestrator":
-        """Replace the fetcher of a Flux source, such as ``Bucket``; None removes it. Return this orchestrator.
+        """Replace the fetcher of a kind of Flux source, such as ``Bucket``; None removes it. Return this orchestrator.
 
         Raises FetchersFrozenError after `bootstrap`.
         """
@@ -263,9 +263,11 @@ class Orchestrator:
     async def survey(self, *, strict: bool = False) -> Surveyed | None:
         """Build everything except releases, and return the inputs of the releases; None if the tree must be built as a whole.
 
-        With ``strict``, releases whose charts have to be fetched are rendered, too, unless these charts are known to make no
-        nodes. The tree must be built as a whole if anything fails, or if a node reads an object that does not exist: a release
-        may make it. Raises TreeError.
+        Some releases must be rendered nevertheless, for example those whose charts may make further nodes. With ``strict``, this
+        includes releases whose charts have to be fetched, unless these charts are known to make no nodes.
+
+        The tree must be built as a whole if anything fails, or if a node reads an object that does not exist, because a release
+        that was not rendered may make this object. Raises TreeError.
         """
         try:
             await self.bootstrap()
@@ -284,13 +286,13 @@ class Orchestrator:
         return Surveyed(dict(survey.inputs), build.bodies.reads, frozenset(survey.unsearched))
 
     async def finish(self, releases: Collection[Id]) -> Result | None:
-        """After `survey`, render some of the releases, with the sources that they read, and return the result.
+        """After `survey`, render some of the releases, fetch the sources that they read, and return the result.
 
         Return None if the tree must be built as a whole, because a release has made a node that reads an unfetched source.
         """
         build = self._build
         if build is None or build.survey is None:
-            raise RuntimeError("finish() follows survey()")
+            raise RuntimeError("call survey() before finish()")
         try:
             build.survey.end()
             known = [who for who in sorted(releases) if self.store.get(who) is not None]
@@ -309,7 +311,7 @@ class Orchestrator:
             raise
 
     async def stop(self) -> None:
-        """Accept no more work, and delete its scratch files; a second call does nothing."""
+        """Accept no more work, and delete the scratch files; a second call does nothing."""
         if not self._stopped:
             self._stopped = True
             with trio.CancelScope(shield=True):
@@ -323,7 +325,11 @@ class Orchestrator:
         refires: Counter[Id] = Counter()
 
         def changed(change: Change, who: Id) -> None:
-            """Report changes that no body made, and emit the data without a producer: the set of Modules, and selections."""
+            """Report to the engine what it cannot see in the results of bodies.
+
+            These are new objects without a producer, refired nodes, and new values of two kinds of ids that no node produces: the
+            set of Modules, and the selections of ResourceSets.
+            """
             stored = self.store.get(who)
             if change is Change.ADDED and stored is not None and stored.producer is None:
                 world.arrived(Emission(who, stored.digest, runnable=who.kind in SCHEDULABLE))

@@ -61,7 +61,7 @@ class Result:
     """The result of one run."""
 
     manifests: Mapping[Id, tuple[Manifest, ...]]
-    """The objects of each producer. Each file with declared objects is a producer, too."""
+    """The objects of each producer. A file whose objects are loaded without a build is a producer, too."""
     failed: Mapping[Id, Failure]
     """Every failure, primary and derived."""
     orphans: Mapping[Id, Place]
@@ -74,8 +74,8 @@ class Result:
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
     internal: Mapping[Id, Id] = field(default_factory=dict)
-    """Objects that are not printed, because controllers make them in a cluster; only other nodes read them. Each object has its
-    producer, usually the node that made it.
+    """Objects that are not printed, because controllers make them in a cluster; only other nodes read them. Each object is mapped
+    to its producer, usually the node that made it.
     """
     runs: int = 0
     """The number of runs of all nodes together; a node may run several times."""

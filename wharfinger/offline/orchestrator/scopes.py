@@ -27,7 +27,7 @@ _BUILT_IN: Final = frozenset(
 
 
 class Scopes:
-    """The scopes of the kinds of Kubernetes, of the CustomResourceDefinitions among ``objects``, and of offline controllers."""
+    """The scopes of kinds: of Kubernetes itself, of the CustomResourceDefinitions among ``objects``, and of `kinds.py`."""
 
     def __init__(self, objects: Iterable[JsonObject]) -> None:
         self._custom: dict[tuple[str, str], bool] = {}

@@ -1,8 +1,8 @@
 """The builds of two versions of a tree, the *sides* of a comparison. Releases whose inputs do not differ are not rendered.
 
 At first, a survey (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`) of each side builds everything
-except releases, and finds the inputs of the releases. Then releases that exist on one side only, or whose inputs differ, are
-rendered. If a survey cannot find all inputs, both trees are built as a whole.
+except most releases, and finds the inputs of these releases. Then releases that exist on one side only, or whose inputs differ,
+are rendered. If a survey cannot find all inputs, both trees are built as a whole.
 """
 
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ from wharfinger.runtime.fixpoint.model import Id
 class Sides:
     """Both builds. ``unchanged`` are the releases that were not rendered, because their inputs are the same on both sides.
 
-    ``unsearched`` are the unchanged releases that may make nodes. Such nodes are not compared, because their
-    charts were not fetched.
+    ``unsearched`` are the unchanged releases that may make nodes. Such nodes are not compared, because the charts of these
+    releases were not fetched.
     """
 
     before: Result
@@ -46,7 +46,7 @@ async def build_sides(before: TreeVersion, after: TreeVersion, *, everything: bo
 
 
 async def _narrowed(before: TreeVersion, after: TreeVersion) -> Sides | None:
-    """Build both sides with only the releases that differ; return None if the surveys cannot find these releases."""
+    """Build both sides with only the releases that differ; return None if both trees must be built as a whole."""
     async with (
         open_orchestrator(before.config, before.tools) as old,
         open_orchestrator(after.config, after.tools) as new,

@@ -50,8 +50,8 @@ class PackageRequest:
     """One package to build: its folder or archive, the settings, and its release. If ``name`` is "", the package's own name is
     used.
 
-    The targets of all links must lie in the folder ``limit``. By default, this is the git repository that contains the package,
-    or the package's own folder if there is no repository.
+    The targets of all symbolic links must lie in the folder ``limit``. By default, this is the git repository that contains the
+    package, or the package's own folder if there is no repository.
     """
 
     path: Path

@@ -1,7 +1,7 @@
-"""The programs, pools and folders that offline commands work with, opened once for a command.
+"""The programs, pools and folders that offline commands work with, opened once for each command.
 
-All commands of a user share the cache folder: its renders, git commits and charts are content-addressed, and each is complete or
-absent. The store of packages belongs to one process at a time; a second process works with a temporary one.
+All commands of a user can share the cache folder, because its renders, git commits and charts are content-addressed, and each is
+complete or absent. The store of packages belongs to one process at a time; a second process works with a temporary store.
 """
 
 import os
@@ -123,7 +123,7 @@ def _proxies() -> Proxies:
 async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
     try:
         return await stack.enter_async_context(open_store(cache / PACKAGES))
-    except StoreError:  # another process has it
+    except StoreError:  # usually because another process has opened it
         return await stack.enter_async_context(open_store(scratch / "packages"))
 
 

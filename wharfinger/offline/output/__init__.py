@@ -1,4 +1,4 @@
-"""The output of offline commands: manifests as text and as a folder, and the report of failures and warnings.
+"""The output of offline commands: manifests, reports of failures and warnings, comparisons, findings, verdicts of tests, graphs.
 
-May import ``orchestrator`` and the folders below it in the layers of pyproject.toml.
+May import ``checking``, ``testing`` and the folders below them in the layers of pyproject.toml.
 """

@@ -23,7 +23,7 @@ HIDDEN_AFTER: Final = "(hidden, the value after)"
 
 
 class Verb(StrEnum):
-    """The change of one object."""
+    """The kind of change of one object."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -100,7 +100,7 @@ def images_of(obj: JsonObject | None) -> frozenset[str]:
 
 
 def changed_images(changes: tuple[ObjectChange, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the images that only the old versions of the changed objects have, and those of only the new ones, both sorted."""
+    """Return the images that only the old objects have, and the images that only the new objects have, both sorted."""
     old = {image for change in changes for image in images_of(change.before)}
     new = {image for change in changes for image in images_of(change.after)}
     return tuple(sorted(old - new)), tuple(sorted(new - old))

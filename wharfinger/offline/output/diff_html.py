@@ -1,7 +1,7 @@
 """A comparison as one HTML page without scripts or other files: the summary first, then each object's diff.
 
-Names and values come from the tree and are untrusted. All text is escaped, and the
-page forbids a browser to load or run anything except the style in the page.
+Names and values come from the tree and are untrusted. All text is escaped, and the page forbids a browser to load
+or run anything except the style in the page.
 """
 
 from collections.abc import Iterable, Iterator

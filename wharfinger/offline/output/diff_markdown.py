@@ -57,5 +57,5 @@ def _code(text: str) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """Return a fence: at least ``least`` backticks, and more than the text has in a row anywhere."""
+    """Return a fence of at least ``least`` backticks, longer than each run of backticks in the text."""
     return "`" * max(least, 1 + max((len(found) for found in _TICKS.findall(text)), default=0))

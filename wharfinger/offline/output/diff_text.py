@@ -1,4 +1,4 @@
-"""A comparison as text: unified diffs of YAML for people with a summary, or JSON for programs."""
+"""A comparison as text: for people, unified diffs of YAML and a summary; for programs, JSON."""
 
 import difflib
 import json

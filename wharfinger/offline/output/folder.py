@@ -1,7 +1,8 @@
 """Manifests as a folder: one file for each producer, and an index of the files.
 
-The index marks the folder of an earlier build: a build into such a folder replaces its files, and deletes files that are not
-built any more. A folder with other files and without an index is refused, so that a mistyped path overwrites nothing.
+The index shows that an earlier build wrote the folder. A build into such a folder replaces the files in the index, and deletes
+those that it does not write again. A folder that has files but no index is refused, so that nothing is overwritten if a user
+mistypes the path.
 """
 
 import re
@@ -18,7 +19,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class FolderError(Exception):
-    """The output folder cannot be written, or is not the folder of an earlier build."""
+    """The output folder cannot be written, or has files but no index of an earlier build."""
 
 
 def file_of(producer: Id) -> str:

@@ -1,7 +1,7 @@
 """The nodes of a tree after a build: the state, the maker and the dependencies of each node. Pure.
 
-A node is an object that is built: a source, a Kustomization, a release, a package. Objects that are only printed are not nodes;
-they appear as dependencies of the nodes that read them.
+A node is an object that is built, such as a source, a Kustomization, a release or a package. Other objects, such as ConfigMaps,
+are in the list only if a node reads them; their state is `data` or `absent`.
 """
 
 from collections.abc import Iterator, Mapping

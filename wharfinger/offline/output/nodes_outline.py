@@ -13,8 +13,8 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def nodes_outline(nodes: Sequence[Node]) -> str:
-    """Return one line for each node, indented below its maker. Data and absent objects have no lines of their own: the nodes that
-    read them name them.
+    """Return one line for each node, indented below its maker. Data and absent objects have no lines of their own: they are
+    named in the lines of the nodes that read them.
     """
     listed = {each.id: each for each in nodes if each.state not in {NodeState.DATA, NodeState.ABSENT}}
     states = {each.id: each.state for each in nodes}

@@ -1,6 +1,6 @@
 """The nodes of a tree as a table and as names for people, as JSON and YAML for programs, and as graphs. Pure.
 
-The shape of the documents; empty fields other than ``name``, ``state`` and ``objects`` are left out::
+The JSON and YAML documents have this shape; empty fields other than ``name``, ``state`` and ``objects`` are left out::
 
     {nodes: [{kind, group, namespace, name, state, objects, file, line, madeBy, dependsOn: [<name>], message}]}
 
@@ -127,7 +127,10 @@ def _numbers(nodes: Sequence[Node]) -> dict[Id, str]:
 
 
 def _edges(nodes: Sequence[Node], ids: dict[Id, str]) -> Iterator[tuple[str, str, bool]]:
-    """Yield the ends of each edge, and True if it is dashed: it points to the maker, which is not a dependency as well."""
+    """Yield the ends of each edge, and whether it is dashed.
+
+    A dashed edge points to the maker of a node. If the node also depends on its maker, there is only a solid edge.
+    """
     for node in nodes:
         yield from ((ids[node.id], ids[each], False) for each in node.depends_on)
         if node.made_by is not None and node.made_by in ids and node.made_by not in node.depends_on:

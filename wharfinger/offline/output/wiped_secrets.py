@@ -1,7 +1,8 @@
 """Manifests without the values of Secrets, for output that others may see.
 
-Each value becomes a placeholder such as ``..PLACEHOLDER_password..``, like a value that SOPS encrypted. Only Secrets are changed:
-a value that a chart also writes elsewhere, for example into an environment variable, stays there.
+Each value becomes a placeholder such as ``..PLACEHOLDER_password..``. (A value that SOPS encrypted becomes such a placeholder in
+every build.) Only Secrets are changed: if a chart also writes a value elsewhere, for example into an environment variable, the
+value stays there.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Fetchers of sources (local working trees, git repositories, OCI registries, Helm repositories), and the cache folder.
+"""Fetchers of sources (git repositories, OCI registries, Helm repositories), and the cache folder.
 
-May import ``store``.
+Of the other folders of ``wharfinger/offline``, it may import only ``store``.
 """

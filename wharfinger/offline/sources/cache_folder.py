@@ -48,7 +48,7 @@ class Entry:
     used: float
     is_folder: bool
     is_remainder: bool = False
-    """True for a temporary folder, which remains if the process that writes or removes it crashes."""
+    """True for a temporary folder. Such a folder remains if the process that writes or removes it crashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,10 @@ def statistics(cache: Path) -> dict[str, AreaStatistics]:
 
 
 def collect(cache: Path, *, max_bytes: int, unused_s: float) -> Removed:
-    """Remove entries that were not used for ``unused_s``, then the least recently used ones until at most ``max_bytes`` are left.
+    """Remove entries that were not used for ``unused_s`` seconds, then the least recently used ones until at most ``max_bytes``
+    are left.
 
-    Blocking. Raises OSError.
+    Folders that may be in use are kept. Blocking. Raises OSError.
     """
     now, removed = time.time(), Removed()
     entries = sorted((each for area in _areas(cache).values() for each in area), key=attrgetter("used"))

@@ -52,7 +52,7 @@ class OciFetcher:
             if not self._network and not address.registry.is_loopback:
                 raise OfflineError(url, "registry")
             own = None if login is None else read_docker_config(login, address.registry, address.path)
-            # A source that names a Secret uses no other login, even if the Secret has none for it.
+            # A source that names a Secret uses no other login, even if the Secret has no login for the registry.
             sources = self._sources if login is None else replace(self._sources, logins=None)
             async with (
                 self._locks.held(str(address)),

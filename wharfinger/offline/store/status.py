@@ -1,4 +1,4 @@
-"""The status of a node of an offline run. The state is typed; no meaning is encoded in messages."""
+"""The status of a node of an offline run. Code reads the state, and never parses the message."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Status:
 
     @property
     def is_ready(self) -> bool:
-        """True if the dependents may run."""
+        """True if nodes that depend on this node can run."""
         return self.state in {State.READY, State.SKIPPED}
 
     @property

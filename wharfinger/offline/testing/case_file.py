@@ -1,4 +1,6 @@
-"""The files with tests: ``*.test.yaml`` in the subfolder ``tests`` of a package, a chart or a tree, or beside an archive.
+"""The files with tests: ``*.test.yaml`` in the subfolder ``tests`` of a package, a chart or a tree.
+
+The tests of a packed chart are in a folder ``tests`` beside the archive.
 
 A file has one document with a list ``tests``. It is not a manifest, so it has neither ``apiVersion`` nor ``kind``::
 
@@ -40,7 +42,7 @@ class CaseFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """An object as a test names it: ``KIND/NAME`` or ``NAMESPACE/KIND/NAME``; "" is any namespace."""
+    """An object as a test names it: ``KIND/NAME`` or ``NAMESPACE/KIND/NAME``; ``namespace`` is "" for any namespace."""
 
     namespace: str
     kind: str
@@ -94,7 +96,7 @@ class Case:
 
 
 def files_with_tests(path: Path) -> tuple[Path, ...]:
-    """Return the files with tests, sorted: in ``tests`` in the folder ``path``, or beside the file ``path``.
+    """Return the files with tests, sorted: those in the subfolder ``tests`` of the folder ``path``, or beside the file ``path``.
 
     Blocking. Raises CaseFileError.
     """

@@ -1,4 +1,4 @@
 """``package check``: the check of a package's folder before it is pushed.
 
-May import all other folders.
+May import ``settings`` and the folders below it in the layers of pyproject.toml.
 """

@@ -3,13 +3,13 @@
 It reports problems for which the daemon would refuse the package, and other problems that the daemon would not report.
 
 `check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
-CRDs), and checks ``values.yaml`` as if the user had given no settings. Then it goes further: it compiles every program of a
-conversion, converts the examples in the package, and checks given settings as the daemon would check those of an Application. It
-does not run hooks; ``wharfinger hook config`` runs a hook to read its configuration.
+CRDs), and checks ``values.yaml`` as if the user had given no settings. Then it goes further: it compiles all jq programs of the
+conversions, converts the examples in the package, and checks given settings as the daemon would check those of an Application.
+It does not run hooks; ``wharfinger hook config`` runs a hook to read its configuration.
 
 The result is a list of `CheckFinding`. Problems of the package are never raised as errors. An error is raised only if the
-result cannot be determined now, for example because a worker died. A program of a conversion that takes too long is a finding,
-too: the daemon would retry it, because the machine may be busy, but the author has to correct it.
+result cannot be determined now, for example because a worker process died. A jq program that takes too long is a finding, too:
+the daemon would retry the conversion, because the machine may be busy, but the author should make the program faster.
 """
 
 from collections.abc import Callable, Iterator
@@ -171,7 +171,7 @@ def read_given_settings(data: bytes, what: str, version: int) -> GivenSettings:
 
 
 async def _programs(definition: Definition, checker: SettingsChecker) -> list[CheckFinding]:
-    """Return findings about rules and conversions that do not compile.
+    """Return findings about validation rules and conversion programs that do not compile.
 
     Raises PackageError, transient, if this cannot be determined now.
     """
@@ -213,7 +213,8 @@ def _read(folder: Path) -> Definition:
 def own_name(folder: Path) -> str:
     """Return the name in ``package.yaml`` or ``module.yaml``, else the name of the folder.
 
-    If one of these files exists, but has no name, the weight is left out of the folder's name. Blocking. Raises ArtifactError.
+    If one of these files exists, but has no name, the folder's name is returned without its weight: ``web`` for ``002-web``.
+    Blocking. Raises ArtifactError.
     """
     called = folder.resolve().name
     files = open_files(folder, called)
@@ -229,7 +230,7 @@ def _cases(folder: Path, definition: Definition) -> tuple[ConversionCase, ...]:
 
 
 def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iterator[CheckFinding]:
-    """Yield a warning if the schema lacks a version, and one for each conversion that no example tests."""
+    """Yield a warning if there are conversions but the schema has no version, and one for each conversion without an example."""
     chain = definition.conversions
     if not chain.declared:
         message = f"has no {X_CONFIG_VERSION}, but conversions lead to version {chain.current}; add it beside `type`"

@@ -1,4 +1,4 @@
 """Helm charts as files: Chart.yaml, .helmignore, archives.
 
-May import ``files``.
+May import ``files`` and the folders below it in the layers of pyproject.toml.
 """

@@ -1,8 +1,8 @@
 """Helm charts as folders: reading ``Chart.yaml``, and packing the folder into an archive.
 
-Packing is deterministic: the same files give the same bytes, and so the same digest, on every machine at any time. Names are
-sorted, times are zero, there are no owners, modes are 0644 or 0755. A link that leads out of the folder is refused, because
-the archive would contain a file from elsewhere on the machine.
+Packing is deterministic: the same files give the same bytes, and so the same digest, on every machine at any time. In the
+archive, names are sorted, times are zero, modes are 0644 or 0755, and there are no owners. A link that leads out of the folder
+is refused, because the archive would contain a file from elsewhere on the machine.
 """
 
 import gzip
@@ -134,9 +134,9 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
     """Return a chart for a package that has something to render but no ``Chart.yaml``.
 
-    It has the package's name, and the version 0.2.0. Templates of module folders have always seen this name and version (spec
-    hook-protocol §5.8). The version of this chart is used for nothing else: the release record contains the package's version,
-    for ``helm list``.
+    It has the package's name, and the version 0.2.0. Templates of module folders see the same name and version in addon-operator
+    (spec hook-protocol §5.8). The release record, from which ``helm list`` reads the version, contains the package's version
+    instead, unless that is not a semantic version (`Definition.recorded_chart`).
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:

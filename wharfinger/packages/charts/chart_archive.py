@@ -1,8 +1,9 @@
 """Chart archives (``.tgz``): unpacking one into an empty folder, within limits.
 
-Helm puts everything below one folder named after the chart. Only archives of this form are accepted, because anything beside that
-folder would silently be lost. The folder is moved to its place later, so a link that leads out of it is refused.
-:mod:`wharfinger.formats.archives.archive` handles the hostile part (names that leave the folder, links, bombs).
+Helm puts everything below one folder named after the chart. Only archives of this form are accepted, because anything beside
+that folder would silently be lost. A link that leads out of the folder is refused, because it would lead elsewhere after the
+folder is moved to its final place. :mod:`wharfinger.formats.archives.archive` refuses hostile archives (names or links that
+leave the folder, archive bombs).
 """
 
 from collections.abc import Callable

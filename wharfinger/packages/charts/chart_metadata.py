@@ -37,7 +37,7 @@ class _Leaf(Enum):
 class _List(NamedTuple):
     of: "_Shape"
     nulls: bool
-    """True if an item may be null. Such an item becomes an empty string, unless items of any type are allowed."""
+    """True if items may be null. A null becomes an empty string; only in a list of ``ANY`` items, it stays null."""
 
 
 class _Map(NamedTuple):
@@ -168,7 +168,7 @@ def _struct(found: JsonObject, struct: _Struct, prefix: str, warnings: _Warnings
             )
             continue
         if known != key:
-            warnings.add(f"{where}: read as {known!r}; spell it so")
+            warnings.add(f"{where}: read as {known!r}; correct the spelling")
         if found[key] is not None:
             decoded[known] = _decoded(found[key], struct.fields[known], where, warnings)
     return decoded

@@ -10,12 +10,12 @@ each version to the next, as in modules of Deckhouse::
       - .auth.enabled = .auth.enable | del(.auth.enable)
     description: {en: auth.enable is called auth.enabled}
 
-Settings are converted if the resource says which version they are written for (``spec.settingsVersion``). Without a version, they
-count as written for the newest version.
+Settings are converted if the resource states which version they are written for (``spec.settingsVersion``). Without a version,
+they count as written for the newest version.
 
-Invariants. The chain must be gapless from 2 to the newest version, else the package is refused when it is read, with the name of
-the missing file. Every program's result must be an object, else nothing is converted, and the error names the program and its
-version. Only the user's settings are converted, before defaults are added; empty settings are not converted.
+Invariants. The package must have a conversion to each version from 2 to the newest; otherwise it is refused when it is read, and
+the error names the missing file. Every program's result must be an object; otherwise nothing is converted, and the error names the
+program and its version. Only the user's settings are converted, before defaults are added; empty settings are not converted.
 
 The programs come from the package, and are not trusted. `JqRunner` limits the size and the time of each program. The time limit
 for all programs of a conversion together is in this module.
@@ -70,7 +70,7 @@ class JqRunner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The step from the preceding version to ``version``. ``description`` has a text about the changes for each language."""
+    """The step from the preceding version to ``version``. ``description`` describes the changes, by language."""
 
     version: int
     programs: tuple[str, ...]
@@ -167,8 +167,8 @@ async def convert(
 ) -> tuple[JsonObject, int]:
     """Convert a user's settings to the newest version, and return them with that version.
 
-    The ``from_version`` 0 means the newest version. Raises ConversionError, which names the version and the program that
-    failed, or an unknown version.
+    The ``from_version`` 0 means the newest version. Raises ConversionError, which names the unknown version, or the
+    program that failed and its version.
     """
     if from_version not in range(chain.current + 1):
         raise ConversionError(
@@ -248,7 +248,7 @@ def _read_document(document: JsonObject, named: int) -> Conversion:
     if version is None:
         raise ShapeError("version: required")
     if version != named:
-        raise ShapeError(f"version: {version}, but the file is called v{named}; rename one of them")
+        raise ShapeError(f"version: {version}, but the file is called v{named}; correct one of them")
     if version < 2:
         raise ShapeError("version: settings begin with version 1, so the first conversion leads to 2")
     entries = items(document, "conversions", "")

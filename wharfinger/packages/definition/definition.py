@@ -133,8 +133,8 @@ class Definition:
         Its version, which ``helm list`` shows, is that of the package, if that is a version (the tag ``latest`` is not);
         otherwise it is the chart's own.
 
-        Templates see the chart's own version. In a plain chart the two are the same; any other package chooses its chart's
-        version freely.
+        Templates see the chart's own version. A plain chart has only this version; any other package may have a version that
+        differs from that of its chart.
         """
         if self.chart is None:
             return {}
@@ -158,8 +158,8 @@ class Definition:
 def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool = False) -> Definition:
     """Read the package in ``tree``, which was requested by ``name`` and ``version`` ("": any version).
 
-    If ``name`` is a path, only its last part counts. Both must agree with the name and the version in the package's files, and
-    are used if the files state none. For a plain chart the request does not matter: its own name and version are used. A tree
+    If ``name`` is a path, only its last part counts. The requested name and version must agree with those in the package's files,
+    and are used if the files state none. A plain chart always has its own name and version, whatever was requested. A tree
     without ``package.yaml`` and ``module.yaml`` is a module folder, even if it is a chart, if it lies in a modules directory
     (``in_modules_dir``) or has a weight in its name. Blocking. Raises ArtifactError naming a file relative to the package.
     """
@@ -302,7 +302,7 @@ def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None
 
 
 def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart: Chart | None) -> str:
-    """Return the package's own version, else the requested version. All versions that can be compared must be the same.
+    """Return the version in the package's files, else the requested version. If both are semantic versions, they must be equal.
 
     A chart's version is independent of the package's, and is used only if no other version is known.
     """

@@ -1,9 +1,9 @@
 """Packages without a chart: a folder of plain manifests, or a folder with a ``kustomization.yaml`` at its top.
 
 Files that end in ``.yaml`` or ``.yml`` are manifests, in the folder and all folders below it. As in Flux, JSON files are not
-read. Names that begin with a dot are left out. Each document that is not empty must be an object; other documents are not
-skipped, because an object could be lost unnoticed. Kustomize builds a folder with a ``kustomization.yaml``, and decides which
-files belong to the package.
+read. Names that begin with a dot are left out. Each document that is not empty must be an object; otherwise the package is
+refused, because an object could be missing unnoticed if the document were skipped. Kustomize builds a folder with a
+``kustomization.yaml``, and decides which files belong to the package.
 """
 
 import os

@@ -232,7 +232,7 @@ def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
 
 
 def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:
-    """Return the pairs (edition, bundle) in which the package is on; editions without the package are skipped."""
+    """Return the pairs (edition, bundle) in which the package is on by default. Editions that do not have it are skipped."""
     licensing = closed_object(value, "licensing", ("editions",))
     editions = open_object(licensing.get("editions"), "licensing.editions")
     if len(editions) > MAX_ENTRIES:

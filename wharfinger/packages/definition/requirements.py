@@ -6,7 +6,7 @@ so the reader keeps names as they are written, and `resolved` turns them into th
 ``<namespace>.<instance>`` for an application. Then `with_depends_on` adds the requirements of the resource itself,
 ``spec.dependsOn``.
 
-If the files of a package have contradicting requirements on one other package, they are refused, so that the scheduler never
+If the files of a package contain contradictory requirements on the same package, they are refused, so that the scheduler never
 has to choose.
 """
 
@@ -37,7 +37,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyGroup:
-    """A group of packages. In a matching version, at least one must be on (any-of), or none may be on (none-of)."""
+    """A group of packages. Of those with a matching version, at least one must be on (any-of), or none may be on (none-of)."""
 
     name: str
     description: str
@@ -177,7 +177,7 @@ def check_buckets(
 ) -> None:
     """Raise ShapeError if a package is in several buckets (mandatory, conditional, any-of, none-of).
 
-    In one bucket, it may be in several groups.
+    Within one bucket, a package may be in several groups.
     """
     places: dict[str, str] = {}
     for bucket, names in (

@@ -113,7 +113,7 @@ def make_read_only(folder: Path) -> None:
 
 
 def read_start(path: str, size: int) -> bytes:
-    """Return the content of a file, at most its first ``size`` bytes. It is faster than `open` for many small files."""
+    """Return the content of a file, at most its first ``size`` bytes. For many small files, this is faster than `open`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts: list[bytes] = []
@@ -174,7 +174,7 @@ def changed_since(folder: Path, record: Path) -> list[str]:
 def delete(path: Path, trash: Path) -> bool:
     """Delete a file, link or folder; return False if it does not exist.
 
-    It is renamed to ``trash`` first, so nobody sees a folder that is half deleted.
+    It is renamed to ``trash`` first, so no reader finds a folder that is half deleted.
     """
     try:
         path.rename(trash)

@@ -1,8 +1,9 @@
-"""Accessors for hand-written documents. They refuse unknown keys, so that a misspelled key is not silently ignored.
+"""Accessors for hand-written documents. `closed_object` refuses unknown keys, so that a misspelled key is not silently ignored.
 
-The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. The accessors here know the whole
-path, such as ``requirements.modules.anyOf[1].name``, so that a message helps to find the line. They raise ShapeError; their
-caller, which reads the file, adds the name of the file.
+The caller passes the path of the object that it reads (``where``). So a message has the whole path of a value, such as
+``requirements.modules.anyOf[1].name``, which helps to find the line. The accessors of :mod:`wharfinger.formats.json.value` know
+only the part of the path below this object. The accessors raise ShapeError; their caller, which reads the file, adds the name of
+the file.
 """
 
 import difflib

@@ -112,7 +112,7 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return for each list of paths the key that the objects have in the current state of the paths. Blocking."""
+    """Return, for each list of paths, the key of the objects that belong to the current states of these paths. Blocking."""
     known: dict[str, str] = {}
     base = f"{start}/"
     return [_content_key(digest, {path: _state_of(base, path, known) for path in paths}) for paths in lists]

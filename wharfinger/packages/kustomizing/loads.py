@@ -30,8 +30,8 @@ of such a file.
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
 _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
-"""The start of an address that kustomize itself fetches. A proxy that does not exist does not
-block addresses on this machine, because clients in Go use no proxy for them.
+"""The start of an address that kustomize itself fetches. Such addresses are refused here if a build has no network. It is not
+enough that kustomize then gets a proxy that does not exist, because clients in Go use no proxy for addresses on this machine.
 """
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
 """A text with one of these parts is an object written in place, not a path."""

@@ -4,7 +4,7 @@ It passes requests for charts on to the renderer of charts. Before kustomize rea
 names is checked (:mod:`wharfinger.packages.kustomizing.loads`): a package is built only from its own files, not from other files
 of the machine or from the network.
 
-The text of the release is written in the form of Helm's output, so hooks (``helm.sh/hook``) are found as in a chart.
+The rendered objects are written in the form of Helm's output, so hooks (``helm.sh/hook``) are found as in a chart.
 """
 
 from functools import partial

@@ -82,7 +82,7 @@ class PackedRegistry:
         return await self._packer.tags(_checked(repository))
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest with its descriptor. ``reference`` is a version, or the digest of the package that was resolved last."""
+        """Return a manifest with its descriptor. ``reference`` is a version, or the digest of the package resolved last."""
         _checked(repository)
         if isinstance(reference, str):
             await self.resolve(repository, reference)

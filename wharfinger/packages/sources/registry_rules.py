@@ -11,8 +11,8 @@ podman, skopeo and CRI-O read the same file, so a site has one list for its node
     insecure = true                             # plain HTTP
     pull-from-mirror = "digest-only"            # the requests that the mirror gets: "digest-only", "tag-only" or "all"
 
-Keys outside of ``[[registry]]`` have other purposes, and are ignored. An unknown key inside of ``[[registry]]`` is an error: if it
-were ignored, a host could get a request that it must not get.
+Keys outside of ``[[registry]]`` have other purposes, and are ignored. An unknown key inside of ``[[registry]]`` is an error:
+if it were ignored, a host could get a request that it must not get.
 """
 
 import tomllib
@@ -46,7 +46,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path. ``insecure`` is true for plain HTTP. ``pull`` is the kind of requests that it gets."""
+    """A registry with the beginning of a path. ``insecure``: over plain HTTP. ``pull`` is the kind of requests that it gets."""
 
     location: str
     insecure: bool = False

@@ -48,7 +48,7 @@ class RegistrySource:
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     realms: tuple[str, ...] = ()
-    """Hosts outside the registry's domain that may receive the login. ``credentials`` has a list of its own, used instead of this."""
+    """Hosts outside the registry's domain that may receive the login. A login in ``credentials`` has a list of its own."""
     client: ClientCertificate | None = None
     """The certificate that identifies this client."""
     token: TokenFile | None = None
@@ -182,8 +182,8 @@ async def _server(source: HelmSource | ArchiveSource, url: str, network: Network
 
 
 async def _with_login(source: GitSource, network: Network) -> GitSource:
-    """Return the source itself if it has a login, or if its URL is not an http(s) URL. Otherwise return it with the login that this
-    machine's user has for the URL, if any.
+    """Return the source itself if it has a login, or if its URL is not an http(s) URL. Otherwise return it with the login that
+    this machine's user has for the URL, if any.
     """
     if source.credentials is not None or not source.url.startswith(("http://", "https://")):
         return source
@@ -237,7 +237,7 @@ def with_expected_version(source: Source, version: str) -> Source:
 
 
 def without_policy(source: Source) -> Source:
-    """Return a copy of a source without its policy. The copy may only be used to list packages: nothing from it may be installed."""
+    """Return a copy of a source without its policy. It is only for listing packages: nothing from it may be installed."""
     return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
 
 

@@ -18,8 +18,8 @@ MAX_TOKEN: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file with a token. With a user name, the token is the user's password. Without a user name, it is an identity token, which
-    the registry's token realm exchanges for an access token.
+    """A file with a token. With a user name, the token is the user's password. Without a user name, it is an identity token,
+    which the registry's token realm exchanges for an access token.
     """
 
     path: Path

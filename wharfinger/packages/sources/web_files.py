@@ -21,7 +21,7 @@ ANSWER_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class WebServer:
-    """The login and the client certificate for the server at ``url``; no other server gets them. ``ca`` applies to all servers."""
+    """The login and the client certificate for the server at ``url``; no other server gets them. ``ca`` is for every server."""
 
     url: str
     credentials: Credentials | None = field(default=None, repr=False)

@@ -120,7 +120,7 @@ class DiskStore:
                     await self._fetch(registry, repository, blob)
 
     async def install(self, manifest: Manifest) -> Path:
-        """Return the manifest's package folder; first unpack the package unless its tree exists undamaged. Raises PackageError."""
+        """Return the manifest's package folder; unpack the package unless its tree exists undamaged. Raises PackageError."""
         layers = package_layers(manifest)
         digest = manifest.descriptor.digest
         tree = self._trees / digest.hex
@@ -133,7 +133,10 @@ class DiskStore:
         return tree / PACKAGE_FOLDER
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """Return the manifest with this digest, without a registry, if its tree exists undamaged; else None. Raises StoreError."""
+        """Return the manifest with this digest if its tree exists undamaged, else None. Raises StoreError.
+
+        No registry is needed.
+        """
         async with self._locks.held(f"tree {digest.hex}"):
             record = await self._record(digest)
             if record is None or record.manifest.descriptor.digest != digest:
@@ -152,8 +155,8 @@ class DiskStore:
         return link
 
     async def deployed(self, name: str, manifest: Manifest) -> Path | None:
-        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it, else None.
-        Raises StoreError.
+        """Return the folder with the manifest's files if its tree exists undamaged and ``deployed/<name>`` points at it, else
+        None. Raises StoreError.
         """
         digest, link = manifest.descriptor.digest, self._link(name)
         folder = self._trees / digest.hex / PACKAGE_FOLDER
@@ -215,8 +218,8 @@ class DiskStore:
             await self._run(doing, finish)
 
     async def _record(self, digest: Digest, also: Callable[[], bool] = lambda: True) -> TreeRecord | None:
-        """Return the record of a tree if the tree is undamaged and ``also`` returns True, else None. ``also`` may block. The caller
-        holds the tree's lock.
+        """Return the record of a tree if the tree is undamaged and ``also`` returns True, else None. ``also`` may block. The
+        caller holds the tree's lock.
 
         The files are not read again if no entry of the folder has changed since the last time.
         """

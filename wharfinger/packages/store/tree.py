@@ -6,10 +6,10 @@
         package/        the package's files: the content of the only folder in a chart's archive, or of all layers of an image
         tree.json       the record: the manifest of the package, and one digest of all its files
 
-The package's files are read-only. Hooks run in this folder, and an interpreter could otherwise write its caches beside a hook's
-library and so change the package. `sound_record` compares the files with the record. So a tree that was edited, or that has empty files
-after a crash of the machine, is unpacked again instead of being used. A record in another format (for example from an older
-version of this program) counts as missing, and its tree is unpacked again, too.
+The package's files are read-only. Hooks run in this folder, and an interpreter could otherwise write its caches beside a
+hook's library and so change the package. `sound_record` compares the files with the record. So a tree that was edited, or that
+has empty files after a crash of the machine, is unpacked again instead of being used. A record in another format (for example
+from an older version of this program) counts as missing, and its tree is unpacked again, too.
 
 This module does not interpret the files; they are read when the package is loaded.
 """

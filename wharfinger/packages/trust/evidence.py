@@ -10,10 +10,10 @@ from wharfinger.packages.trust.log_entries import LogEntry
 class Signature:
     """Signed bytes and their signature, which is not verified yet.
 
-    ``payload`` contains the signed bytes. ``certificate`` and ``chain`` are PEM text, empty if the signer has a key of their own.
-    If a statement was signed, ``envelope`` contains the statement. ``document`` contains the envelope as it was stored; it is empty
-    if there is no envelope, or if the envelope is part of a bundle. ``problem`` is the reason why the signature could not be read,
-    "" if it was read.
+    ``payload`` contains the signed bytes. ``certificate`` and ``chain`` are PEM text, empty if the signer has a key of their
+    own. If a statement was signed, ``envelope`` contains the statement. ``document`` contains the envelope as it was stored;
+    it is empty if there is no envelope, or if the envelope is part of a bundle. ``problem`` is the reason why the signature
+    could not be read, "" if it was read.
     """
 
     payload: bytes = field(repr=False)

@@ -56,12 +56,12 @@ class TrustRoot:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of a repository. With a ``keyring``, a chart needs a provenance file; otherwise an artifact needs a signature by one
-    of the keys or identities.
+    """The rules of a repository. With a ``keyring``, a chart needs a provenance file; otherwise an artifact needs a signature
+    by one of the keys or identities.
 
-    ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that an
-    old signed artifact cannot be used instead of a new one. ``predicates``: a statement of each of these types must exist about the
-    artifact, and must be signed like the artifact.
+    ``require_version``: the signed content must state the version and the name under which the artifact is requested, so that
+    an old signed artifact cannot be used instead of a new one. ``predicates``: a statement of each of these types must exist
+    about the artifact, and must be signed like the artifact.
     """
 
     keys: tuple[TrustedKey, ...] = ()

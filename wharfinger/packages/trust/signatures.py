@@ -1,10 +1,10 @@
 """The reading and writing of cosign's signatures of an artifact in its registry.
 
-The signatures are in the repository of the artifact itself: in the manifest with the tag ``sha256-<hex>.sig`` and, since OCI 1.1,
-in manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation, or a
-Sigstore bundle. Signed statements in cosign's older format, without bundles, are in the manifest with the tag
-``sha256-<hex>.att``. A repository may contain any number of signatures by anybody, so at most MAX_SIGNATURES of them are read, and
-MAX_READ bytes in total.
+The signatures are in the repository of the artifact itself: in the manifest with the tag ``sha256-<hex>.sig`` and, since OCI
+1.1, in manifests that refer to the artifact. Each layer of such a manifest is a payload, with the signature in an annotation,
+or a Sigstore bundle. Signed statements in cosign's older format, without bundles, are in the manifest with the tag
+``sha256-<hex>.att``. A repository may contain any number of signatures by anybody, so at most MAX_SIGNATURES of them are read,
+and MAX_READ bytes in total.
 """
 
 import base64

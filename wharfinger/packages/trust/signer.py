@@ -1,4 +1,4 @@
-"""The signing of a pushed artifact with a private key. The signature has cosign's format, and is pushed to the same repository."""
+"""The signing of a pushed artifact with a private key. The signature, in cosign's format, is pushed to the same repository."""
 
 from dataclasses import dataclass, field
 

@@ -1,8 +1,8 @@
 """A registry whose artifacts are verified before their content is passed on.
 
-It wraps another registry, so no caller can forget the verification. `resolve` and `manifest` raise TrustError unless the policy
-trusts the requested manifest, or an index that contains it. `blob` returns a blob only if a trusted manifest names it. An artifact whose
-signatures cannot be read is not trusted. `tags`, `document` and `referrers` verify nothing.
+It wraps another registry, so no caller can forget the verification. `resolve` and `manifest` raise TrustError unless the
+policy trusts the requested manifest, or an index that contains it. `blob` returns a blob only if a trusted manifest names it.
+An artifact whose signatures cannot be read is not trusted. `tags`, `document` and `referrers` verify nothing.
 """
 
 from collections.abc import AsyncIterator
@@ -114,7 +114,7 @@ class TrustedRegistry:
         return self._judged(repository, digest, manifest, what, why)
 
     def _judged(self, repository: str, digest: Digest, manifest: Manifest, what: str, why: str) -> Manifest:
-        """Record that a manifest is trusted, and return it. Raises TrustError if ``why`` is a reason not to trust the manifest."""
+        """Record that a manifest is trusted, and return it. If ``why`` is not empty, raise TrustError for this reason instead."""
         if why:
             raise TrustError(f"{what}: not trusted: {why}")
         self._trusted[repository, digest] = self._trusted[repository, manifest.descriptor.digest] = manifest

@@ -4,16 +4,18 @@ The wanted number of idle pods follows demand, never the number of existing pods
 
     wanted = requests that wait + (size, or min if no request came for idle_s)
 
-Idle pods, pods that start and pods that are being made count towards this number, so that a pod is never made twice for one
-request. Claimed pods do not count, but no pod is made beyond ``max`` pods altogether.
+Idle pods, pods that start and pods that are being made count towards this number, so that no request causes two pods. Claimed
+pods do not count, but no pod is made beyond ``max`` pods altogether. ``size``, ``min``, ``max``, ``idle_s`` and ``start_s`` are
+fields of the pool's `PoolSpec`.
 
-* A pod that was made counts as *being made* until the cache shows it. If this takes longer than CHECK_S, the API server is asked
-  for the pod. A pod that does not exist no longer counts.
+* A pod that was made counts as *being made* until it appears in the daemon's cache of pods. If this takes longer than CHECK_S,
+  the daemon requests the pod from the API server. A pod that does not exist no longer counts.
 * A surplus pod is retired once it has been idle for ``idle_s``, and immediately if there are more than ``max`` pods. Pods of an
   earlier template, or of an earlier pool of the same name, are retired immediately.
-* Retiring a pod is a conditional write. After a conflict, the pod may have been claimed, so nothing is done before the cache
-  shows a later version of it, unless the pod turns out to be unchanged. A doomed pod, which a claim may have got, is retired in
-  the same way. Only a pod that is retiring or has ended while idle is deleted, never a claimed one.
+* A pod is retired by a conditional write. After a conflict, the pod may have been claimed, so nothing is done with it before the
+  cache shows a later version of it. The only exception is a conflict although the API server still has the same version of the
+  pod: this counts as a failure. A pod is *doomed* if it is not known whether a claim got it; it is retired in the same way. Only
+  a pod that is retiring or has ended while idle is deleted, never a claimed one.
 * A pod that does not become ready within ``start_s`` is retired.
 * After a failure, nothing is made or changed during a pause, which doubles with each further failure.
 
@@ -78,10 +80,12 @@ class Making:
 
 @dataclass(slots=True)
 class SizingState:
-    """The machine's state of a pool. ``busy`` are the pods that must not be changed now. The value is None while a write of the
-    pod is under way. After a conflict, it is a version, and the pod stays busy until the cache shows a later version.
+    """The machine's state of a pool. ``busy`` contains the uids of pods that must not be changed now. The value of a uid is None
+    while a write of the pod is under way. After a conflict, the value is a version, and the pod stays busy until the cache shows
+    a later version.
 
-    ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure, until a pod is made.
+    ``first_seen`` and ``idle_since`` are times by uid. ``problem`` is the last failure; it is empty again once a pod is made or
+    the pool's template changes.
     """
 
     prefix: str
@@ -153,7 +157,7 @@ def step(state: SizingState, event: SizingEvent, now: float) -> tuple[SizingStat
 
 
 def next_time(state: SizingState, now: float) -> float:
-    """Return the time at which TimePassed is due; infinite if nothing depends on the time."""
+    """Return the time at which the caller must send TimePassed; infinite if nothing depends on the time."""
     spec = state.spec
     due = [state.paused_until, state.used_at + spec.idle_s]
     due += [since + spec.idle_s for since in state.idle_since.values()]
@@ -286,7 +290,7 @@ def _decide(state: SizingState, now: float) -> list[SizingEffect]:
 
 
 def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
-    """Return the effects that remove a pod from the pool if it is not needed."""
+    """Return the effect that deletes a pod that has ended or is retiring, or that retires a pod that is doomed or outdated."""
     ours = pod.phase is not Phase.CLAIMED
     if ours and (pod.phase is Phase.RETIRING or pod.ended):
         state.busy[pod.uid] = None
@@ -308,7 +312,10 @@ def _replace_late(state: SizingState, now: float, effects: list[SizingEffect]) -
 
 
 def _surplus(state: SizingState, surplus: int, over: int, now: float) -> list[PodState]:
-    """Return the pods to retire: starting pods before ready ones, and the newest first."""
+    """Return the pods to retire: ``over`` of the idle pods, and ``surplus`` of those that were idle for ``idle_s``.
+
+    Starting pods are chosen before ready ones, and newer pods before older ones.
+    """
     if surplus <= 0 and over <= 0:
         return []
     idle = current_idle(state)

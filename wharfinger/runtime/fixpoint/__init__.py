@@ -1,9 +1,9 @@
-"""The fixpoint engine, which decides when each node runs, and detects that a node waits for something that will not appear.
+"""The fixpoint engine, which decides when each node runs, and detects when a node waits for something that will not appear.
 
 Nodes depend on each other, and not all nodes are known beforehand: some nodes create other nodes. The body of a node looks up
 what it needs, and reports the ids that it lacks. The engine decides which body runs when. From the state of its nodes, without
-any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes again, at a stricter
-level, which means that the lacked ids will not appear. The daemon steps the engine event by event
+any timeout, the engine detects that no body can produce anything more. Then it runs the waiting nodes again at a stricter
+level. This level tells the bodies that the lacked ids will not appear. The daemon steps the engine event by event
 (:mod:`wharfinger.runtime.scheduler.machine`); plans run it to its end (`converge`). The engine knows neither packages nor
 clusters.
 
@@ -28,36 +28,35 @@ All other causes are free:
 * an id that the node lacks changes, or the node of that id ends a run;
 * the node waits for the world outside, and the answer arrives, or an id that it reads changes;
 * the node is swept, and its Terminals produced no arrival;
-* the node is picked at a fixpoint.
+* the node is parked, and is picked at a fixpoint to run at a stricter level.
 
-Several causes may share one run. *Stamps*, which all come from one clock, show whether a cause came during a run: an id has the
-stamp of its last change, and the stamp of the last time that a run of its node ended. A run has the stamp of its beginning. A
-run is *overtaken* if a cause for a run of its node has a later stamp: the emissions of the overtaken run are published, but its
-result is not, and the node runs again without having ended.
+Several causes may share one run. *Stamps*, which all come from one clock, show whether a cause arose during a run: an id has
+the stamp of its last change, and the stamp of the last time that a run of its node ended. A run has the stamp of its beginning.
+A run is *overtaken* if a cause for another run of its node has a later stamp. Then the emissions of the overtaken run are
+published, but its result is not, and the node runs again without having ended.
 
 A node that would be charged more than `Rules.budget` times is *exhausted* instead; so is a node whose chain of creators would
 be longer than `Rules.depth`. An exhausted node does not run again before the *episode* is over. If `Rules.drain` is set, the
 episode is never over. Otherwise the episode is over as soon as no node runs or is to run.
 
-*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run, or waits for the world outside, the nodes that
-requested sweeps are *swept*: each of them runs again if anything arrived since its last run. If no swept node runs again, the
-parked nodes are run at stricter levels, each connected component separately (:mod:`wharfinger.runtime.fixpoint.levels`). A node
-that blocks even at the strictest level ends as unresolved. If no node is parked, the engine has converged.
+*Fixpoints*, if `Rules.drain` is set. As soon as no node runs, is to run, or waits for the world outside, the engine *sweeps*
+the nodes that requested this (``sweep`` of `Finished`): each of them runs again if anything arrived since its last run. If no
+swept node runs again, the parked nodes are run at stricter levels, each connected component separately
+(:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the strictest level ends as unresolved. If no node is
+parked, the engine has converged.
 
-*Why it ends.* The proof relies on these assumptions:
+*Why the engine converges.* The proof relies on these assumptions; each is followed by the test that covers it:
 
-========================  ====================================================================================================
-every run is reported     exactly once, whatever happens in the body: `test_every_run_is_reported_once`
-bodies end                and one run emits finitely many ids: `test_an_endless_body_delays_judgement_only`
-blocking creates nothing  because its outcome has no emissions: `test_blocking_creates_nothing`
-only bodies create        by the emissions of their Terminals; a body's other creations count as reports from outside:
-                          `test_creations_beside_the_outcome_count_as_outside`
-the world outside ends    it reports finitely many events, and answers each node that waits for it:
-                          `test_runs_for_the_outside_are_bounded_by_its_reports`
-========================  ====================================================================================================
+* Every run is reported exactly once, whatever happens in the body (`test_every_run_is_reported_once`).
+* Every run of a body ends, and emits finitely many ids (`test_an_endless_body_delays_judgement_only`).
+* A run that blocks creates nothing, because its outcome has no emissions (`test_blocking_creates_nothing`).
+* A body creates ids by the emissions of its Terminals. Everything that it creates in another way counts as a report from
+  outside (`test_creations_beside_the_outcome_count_as_outside`).
+* The world outside reports finitely many events, and answers each node that waits for it
+  (`test_runs_for_the_outside_are_bounded_by_its_reports`).
 
-These are not assumed: that bodies are deterministic, that a node never emits itself, that there are no cycles, that an id which
-a body lacks is absent, or that creation ends (`test_unruly_bodies_still_converge`). The proof, for one episode:
+The proof does not assume that bodies are deterministic, that a node never emits itself, that there are no cycles, that a lacked
+id is absent, or that nodes stop creating other nodes (`test_unruly_bodies_still_converge`). The proof, for one episode:
 
 1. *Each node has finitely many Terminals with an arrival.* After a node has ended, its next run is charged, or requested, or
    caused by a sweep, which is charged if the node has produced an arrival. So there is a charge or a request between two

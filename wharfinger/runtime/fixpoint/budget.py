@@ -6,8 +6,8 @@ other runs are free, because the number of charged runs limits the number of fre
 run is always free. If several causes share one queued run, the run is charged once, so the node's `Account` records whether the
 queued run is paid.
 
-Charges are counted per episode. The `Account` has the number of the episode, so that no node has to be visited when a new
-episode begins.
+Charges are counted per episode. The `Account` has the number of its episode, so a new episode can begin without a reset of
+every node's charges.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
-"""The driver of the engine. It runs each body in a task, until nothing is left to do.
+"""The driver of the fixpoint engine. It runs each body in a task, until nothing is left to do.
 
-The engine is synchronous: each event is one `step`, and after each step, bodies are begun until the limit is reached. A body
-that ends reports its outcome by a call, and events of the world outside are reported by calls of a :class:`World`. So events
-need no queue, and only the caller of `converge` waits.
+The engine is synchronous: each event is one `step`, and after each step, bodies are begun until the limit is reached. When a
+body ends, its task passes the outcome to the engine by a direct call. Events of the world outside are passed by calls of a
+:class:`World`. So events need no queue, and no task waits for the engine, except the caller of `converge`.
 
-A body always reports an outcome, and an exception that it raises is an outcome, too. Only a cancelled body reports nothing. A
-body is cancelled only together with the whole convergence. Then no further body is begun, and no fixpoint is processed.
+Every body reports an outcome, unless it is cancelled; an exception that it raises is an outcome, too. A body is cancelled only
+together with the whole convergence. Then no further body is begun, and no fixpoint is processed.
 """
 
 from collections import Counter
@@ -58,8 +58,8 @@ class Bodies(Protocol):
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
-        """Return whether the node reads more ids than its outcome can name. Called after each run of the node, to set
-        ``sweep`` of :class:`Finished`.
+        """Return whether the node reads more ids than its outcome can name. The result becomes ``sweep`` of :class:`Finished`.
+        Called after each run of the node that raised no exception.
         """
         ...
 
@@ -142,14 +142,14 @@ async def converge(
     """Run the seeds and the nodes that they create, at most ``limit`` bodies at a time, until no node has anything to do.
 
     Raises ValueError for rules without drain, because the convergence would not end, and for a limit below 1, because it
-    could not begin. Raises RuntimeError if the world belongs to another `converge`.
+    could not begin. Raises RuntimeError if ``world`` was already passed to another call.
     """
     if not rules.drain or limit < 1:
         raise ValueError(
             f"converge() needs rules with drain=True (found {rules.drain}) and a limit of at least 1 (found {limit})"
         )
     if world is not None and world.is_taken():
-        raise RuntimeError("a World serves one converge() only; make another World")
+        raise RuntimeError("this World was already passed to converge(); make another World")
     async with trio.open_nursery() as nursery:
         convergence = _Convergence(bodies, nursery, limit, rules, speaks=world is not None)
         if world is not None:

@@ -128,7 +128,7 @@ class Draft:
         return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
 
     def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
-        """Move the node in the indexes: from the lacks and reads that ``node`` has to the given ones."""
+        """List the node in the indexes under the given lacks and reads, and no longer under those in ``node``."""
         if node.lacks or lacks:
             self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
         if node.reads != reads:
@@ -143,7 +143,7 @@ class Draft:
 
 
 def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
-    """Return the index with ``who`` listed under all ids in ``after``, and no longer under other ids in ``before``."""
+    """Return the index with ``who`` listed under all ids in ``after``, and removed from all other ids in ``before``."""
     kept: Collection[Id] = after if len(after) < _FEW else set(after)
     for key in before:
         if key not in kept:

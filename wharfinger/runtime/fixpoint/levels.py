@@ -6,9 +6,9 @@ they may produce the ids that other nodes lack. Then the engine decides about th
 separately. The levels are NONE, CASCADE and FORCE, from the least to the most strict (`Level`):
 
 1. A node that was run at NONE, and lacks an id that is not a parked node, is run at CASCADE, because that id will not appear.
-2. If there is no such node, the nodes of the group lack only each other, or were already run at CASCADE. Some components of the
-  group lack no parked node outside of the component: cycles, and single nodes that lack only absent ids. The lowest node of
-  each such component is run at FORCE.
+2. If there is no such node, each node of the group lacks only parked nodes, or was already picked at an earlier fixpoint. Some
+  components of the group lack no parked node outside of the component: cycles, and single nodes that lack no parked node. The
+  node with the lowest id of each such component is run at FORCE.
 3. A node that still blocks at FORCE ends as unresolved.
 
 Each of these steps runs or ends at least one node. A node that is woken returns to NONE. So a node runs at CASCADE or FORCE
@@ -42,8 +42,8 @@ def judge(draft: Draft) -> bool:
 
 
 def _sweep(draft: Draft) -> bool:
-    """Run each node that requested sweeps, if anything arrived since its last run; charge the run if the node has published
-    something since its last charge. Return whether any node runs or is exhausted.
+    """Run each node that requested sweeps, if anything arrived since its last run. Charge the run if the node published
+    anything new since its last charge. Return whether any node is now to run, or is exhausted.
     """
     swept = False
     for who in sorted(draft.sweepers):
@@ -72,7 +72,7 @@ def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
 
 
 def _force(draft: Draft, group: list[Id], lacks: Lacks) -> None:
-    """Run the lowest node of each bottom component at FORCE, or end the node if it was run at FORCE already."""
+    """Run the lowest node of each component that `bottoms` returns at FORCE; end the node if it was run at FORCE already."""
     for bottom in bottoms(group, lacks):
         lowest = bottom[0]
         node = draft.nodes[lowest]

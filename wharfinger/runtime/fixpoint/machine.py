@@ -1,9 +1,9 @@
 """The engine as a state machine: from a state and an event, it computes the next state and the effects. The docstring of the
-package defines the terms, and explains the purpose of the engine and why it ends.
+package defines the terms, and explains the purpose of the engine and why it converges.
 
-A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. A cause makes a
-node in one of the last three stages runnable again. A node never has two runs at once. The outcome of a run is processed as
-follows:
+A node is first runnable, then running, and after that it is parked, waits for the world outside, or is done. A node in one of
+the last three stages becomes runnable again if there is a cause for a run. A node never has two runs at the same time. The
+outcome of a run is processed as follows:
 
 * If the node was removed during the run, the outcome is discarded, and its emissions are not published. If the node came back
   meanwhile, it runs as a new node.

@@ -1,7 +1,7 @@
 """The messages between the engine and its driver: ids, outcomes of bodies, events, and effects.
 
-Source: spec/schedulers §A.1. In place of the heuristics of the program that is described there, this engine has versions of
-ids: the stamps of their changes (§A.13 item 9, part E rule 1).
+Source: spec/schedulers §A.1. The program that is described there uses heuristics. This engine uses the stamps of the last
+changes of ids instead (§A.13 item 9, part E rule 1).
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Level(IntEnum):
     """Fail if an id is absent, because it will not appear; block on ids that are present and not done yet."""
     FORCE = 2
     """Fail also if an id is present and not done yet, because it will not be done. Only nodes on a cycle, and nodes that lack
-    only absent ids, are run at this level.
+    no parked node, are run at this level.
     """
 
 
@@ -143,7 +143,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The world outside has answered run ``run`` of a node. If the node does not wait in this run, nothing changes."""
+    """The world outside has answered run ``run`` of a node. If the node does not wait for this answer, nothing changes."""
 
     id: Id
     run: int

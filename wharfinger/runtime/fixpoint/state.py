@@ -99,7 +99,8 @@ class Stage(Enum):
 class Again(Enum):
     """The decision whether a running node runs once more, and whether the repeated run is charged.
 
-    VOID: the node was removed, and its answer is discarded. ANEW: it was removed and came back, so it runs as a new node.
+    VOID: the node was removed, so the outcome of the run is discarded. ANEW: it was removed and came back, so it runs as a new
+    node.
     """
 
     NO = 0
@@ -176,13 +177,13 @@ class Node(NamedTuple):
     account: Account
     origin: Origin
     sweep: bool
-    """True if the node runs again at each fixpoint if anything arrived since its last run."""
+    """True if the node requested sweeps: at each fixpoint, it runs again if anything arrived since its last run."""
     queued: bool
     """True if the node has a place in the queue."""
 
 
 class Fixpoint(NamedTuple):
-    """The state of an engine. Only the state machine uses its fields; all other callers use the methods."""
+    """The state of an engine. Only modules of this package use its fields; all other callers use the methods."""
 
     rules: Rules
     clock: int
@@ -192,7 +193,7 @@ class Fixpoint(NamedTuple):
     arrived: int
     """The stamp of the last arrival or removal."""
     latest: int
-    """The stamp of the last change or end of a run. A run that began later is not overtaken."""
+    """The stamp of the last change or end of a run. If a run has a later stamp, nothing changed since it began."""
     marks: "HashTrieMap[Id, Mark]"
     """The marks of data, and of ids that were removed."""
     nodes: "HashTrieMap[Id, Node]"

@@ -1,7 +1,7 @@
 """Kubernetes Events as snapshots: the Events about a package's resource, or all Events that daemons wrote.
 
-They are read from the API server, as long as the cluster keeps them (usually an hour). So Events of earlier daemons are
-included and, among the Events about a package, those of other programs. At most about 2000 Events are read.
+They are read from the API server, which keeps an Event for a limited time (usually an hour). So Events of earlier daemons are
+included. The Events about a package also include those that other programs wrote. At most about 2000 Events are read.
 """
 
 from typing import Final
