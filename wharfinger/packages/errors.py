@@ -73,8 +73,7 @@ class ArtifactError(PackageError):
 
 
 class StoreError(PackageError):
-    """The store on disk failed: it is full, not writable or damaged. Usually transient, because space may be freed.
-    """
+    """The store on disk failed: it is full, not writable or damaged. Usually transient, because space may be freed."""
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
@@ -90,7 +89,7 @@ class RenderError(PackageError):
 
 
 class PatchError(PackageError):
-    """A patch of rendered objects matches nothing, or cannot be applied. Transient, for example, if kustomize was killed or too slow."""
+    """A patch of rendered objects matches nothing, or cannot be applied. Transient if kustomize was terminated."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)

@@ -50,8 +50,9 @@ class Limits:
     ``cancel_grace_s`` is short because the task that cancels the run waits for the run's end, and must continue within a second.
 
     The other limits are enforced by the kernel (setrlimit(2)) for each process of the run: ``memory_bytes`` limits its address
-    space, ``processes`` the number of processes of its user (useful only if no other run has this user), ``open_files`` the number
-    of its open descriptors, and ``file_bytes`` the size of a file that it writes. None means the limit of the daemon itself.
+    space, ``processes`` the number of processes of its user (useful only if no other run has this user), ``open_files`` the
+    number of its open descriptors, and ``file_bytes`` the size of a file that it writes. None means the limit of the daemon
+    itself.
     """
 
     wall_s: float

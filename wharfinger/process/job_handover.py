@@ -1,9 +1,10 @@
-"""The handover of requests to the slots of a pool: to a slot whose worker is running, else to a slot that has to start a worker.
+"""The handover of requests to the slots of a pool (:mod:`wharfinger.process.worker_slot`).
 
-A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. If a slot stops
-waiting just when it is given a request, because its worker was idle for too long, another slot takes the request. A plain
-channel would give each request to the slot that waited longest. Then every slot would start a worker, even if one worker could
-serve all requests.
+A slot whose worker is running gets a request before a slot that has to start a worker. A plain channel would give each request
+to the slot that waited longest. Then every slot would start a worker, even if one worker could serve all requests.
+
+A request is handed over, never stored: its sender waits until a slot takes it, so requests do not accumulate here. If a slot
+stops waiting just when it is given a request, because its worker was idle for too long, another slot takes the request.
 """
 
 from collections import deque

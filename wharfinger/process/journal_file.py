@@ -12,18 +12,19 @@ Invariants:
   store the boot ID in its rows.)
 * Every row contains a checksum of itself, of its table's name and of that table's version. So every row that is returned was
   written by this program for this version of the table.
-* Each table has a version, in ``table_versions``. A table of an older version that its owner can read is migrated, in one
-  transaction with the change of the version. A table of any other version is set aside: it is renamed, and a new one begins
-  empty.
-* A table with rows that do not match their checksums is set aside in the same way. If the owner has set ``keep_sound``, the
-  other rows are kept; otherwise one damaged row makes the whole table doubtful.
+* Each table has a version, in ``table_versions``. A table of an older version is migrated if its `TableSpec` has a reader for
+  that version; the table and its version change in one transaction. A table of any other version is set aside: it is renamed,
+  and a new one begins empty.
+* A table with rows that do not match their checksums is set aside in the same way. If its `TableSpec` sets ``keep_sound``, the
+  other rows are kept; otherwise no row is kept, because one damaged row makes the whole table doubtful.
 * A damaged file is renamed together with its WAL files, and a new file is begun. This happens when the file is opened, and also
   while the file is in use. In the second case, the call that found the damage fails, and can be repeated. Tables that are
   ``remembered`` lose no rows then, because their rows are written again from memory.
 * For each file or table that was set aside, ``warnings`` contains one sentence, and the callback of `report_to` gets it.
 
 The journal's methods block for microseconds and may be called from any thread. If another process is writing to the file, opening
-the file waits up to BUSY_S. Later calls wait only up to BUSY_IN_USE_S, because their callers block other tasks and can retry.
+the file or a table waits up to BUSY_S. Other calls wait only up to BUSY_IN_USE_S, because their callers block other tasks and can
+retry.
 """
 
 import hashlib
@@ -45,8 +46,8 @@ BUSY_IN_USE_S: Final = 0.05
 """The time for which a call on the open file may wait for another process's writer."""
 MAX_WARNINGS: Final = 100
 SET_ASIDE_MAX: Final = 9
-"""The number of damaged files that are kept, and of tables of one name that are kept when they are set aside. A further file or
-table replaces the last one.
+"""The number of damaged files that are kept. For each table, the same number of set-aside copies is kept. A further file or copy
+replaces the last one.
 """
 
 Row: TypeAlias = tuple[str | int, ...]
@@ -158,7 +159,7 @@ class JournalFile:
         return tuple(self._warnings)
 
     def report_to(self, report: Callable[[str], None]) -> None:
-        """Call ``report`` at once with each existing warning, and later with each new one, from any thread."""
+        """Call ``report`` immediately with each existing warning, and later with each new one, from any thread."""
         self._report = report
         for warning in self.warnings:
             report(warning)
@@ -326,8 +327,8 @@ class JournalFile:
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
-    """Return the rows of a table that can be used, in the form of the current version, and the reason why the table must be set
-    aside ("" if there is none).
+    """Return the usable rows of a table, in the form of the current version, and the reason why the table must be set aside (""
+    if there is none).
     """
     if version == spec.version:
         sound, damaged = _read(database, spec)
@@ -376,7 +377,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
         yield
         database.execute("COMMIT")
     except BaseException:
-        if database.in_transaction:  # SQLite may have rolled it back already, because the disk is full
+        if database.in_transaction:  # SQLite may have rolled it back already, for example because the disk is full
             database.execute("ROLLBACK")
         raise
 

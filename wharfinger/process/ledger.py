@@ -8,7 +8,7 @@ Rows name the daemon that wrote them (the *owner*) and the boot of the machine: 
 processes of an earlier boot are gone. A process is never killed only because of its pid (:mod:`wharfinger.process.descendants`
 explains the necessary proof), nor because of a row that does not match its checksum: `journal_file` sets such rows aside and
 keeps the others. If the file is damaged while the daemon runs, the rows are written into a new file from memory, so the next
-start still knows the running processes.
+daemon still knows the running processes.
 
 The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; its rows are migrated, so that an
 updated daemon knows the processes that the old one left running. A commit survives the death of the daemon; it need not

@@ -1,8 +1,8 @@
 """The part of a child's output that is kept: the first bytes of stdout, the last bytes of stderr, within their limits.
 
 stdout is the program's result, which is useless if it is incomplete. So stdout is cut at the limit, and the run is ended. stderr
-holds explanations, and errors come last. So stderr is read to its end, and its last bytes are kept. Both classes are pure, and
-their memory is bounded.
+explains what the program did, and an error is usually at its end. So stderr is read to its end, and its last bytes are kept. Both
+classes are pure, and their memory is bounded.
 """
 
 

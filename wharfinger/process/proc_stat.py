@@ -1,4 +1,4 @@
-"""Reading /proc/<pid>/stat, status and environ (proc_pid_stat(5) and its siblings): pure parsers.
+"""Pure parsers for the files stat, status and environ of /proc/<pid> (proc_pid_stat(5) and related manual pages).
 
 A program chooses its own command name in ``stat``: the name may contain spaces, parentheses, line ends, and even text that looks
 like the rest of the line. The name is therefore read as the kernel writes it: from the first ``(`` to the *last* ``)``.
@@ -114,7 +114,8 @@ def parse_uid(status: bytes) -> int:
 def marker_value(inherited: str, token: str) -> str:
     """Return the value of MARKER for a child of a process whose own value is ``inherited``.
 
-    If a child runs this program again, its own children are in other sessions; the outer run finds them by the chain of tokens.
+    If a child runs Wharfinger again, this second Wharfinger starts its children in sessions of their own. The outer run finds
+    these children by the chain of tokens. A chain that would be too long is replaced by ``token`` alone.
     """
     chain = f"{inherited}:{token}" if inherited else token
     return chain if len(chain) <= MARKER_BYTES_MAX else token

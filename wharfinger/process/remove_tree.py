@@ -93,7 +93,7 @@ class _Removal:
         return found
 
     def _moved_up(self, name: str, folder: int) -> str:
-        os.close(_opened(name, folder))  # a folder without write permission cannot be moved either
+        os.close(_opened(name, folder))  # this adds the write permission, without which a folder cannot be moved
         self._moved += 1
         new = f"{self._prefix}{self._moved}"
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=self._top)

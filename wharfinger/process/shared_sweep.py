@@ -1,8 +1,8 @@
-"""One sweep for all runs that end at the same time.
+"""One sweep for all runs that end at the same time. A *sweep* kills all processes of a run (:mod:`wharfinger.process.sweep`).
 
-The cost of a scan of /proc grows with the number of processes. With one scan for each run, the total cost would grow with the
-square of the number of runs. So runs that are swept at the same time share rounds: each round (:mod:`wharfinger.process.sweep`)
-is for all runs that have requested a sweep so far and are not done.
+A sweep scans /proc, in one or more rounds. The cost of a scan grows with the number of processes. With one scan for each run, the
+total cost would grow with the square of the number of runs. So runs that are swept at the same time share rounds: each round is
+for all runs for which a sweep was requested and has not ended.
 
 This module has no task and no thread of its own: one of the waiting tasks conducts rounds for all, and hands over to another
 task when its own run is done. Invariant: while tasks wait, one of them conducts a round, or is about to. An error in a round

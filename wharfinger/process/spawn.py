@@ -1,11 +1,12 @@
-"""The start of a child, complete or not at all. Blocking, for a worker thread.
+"""The start of a child, which either succeeds completely or leaves no process behind. Blocking, for a worker thread.
 
 * The child has its own session, and so its own process group. It has no controlling terminal and no shell, and inherits only
   the descriptors that the command names.
 * The child has no parent-death signal (prctl(2), PR_SET_PDEATHSIG). The kernel sends that signal when the *thread* that started
   the child ends, and a worker thread may end long before the daemon. The processes of a dead daemon are found through the
   ledger and the marker.
-* The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
+* The marker (:mod:`wharfinger.process.descendants`) is in the environment before the program runs. The row of the child is in the
+  ledger (:mod:`wharfinger.process.ledger`) before the child exists.
 * ``Spawned.popen`` is kept until the child is reaped. If it were dropped earlier, the next Popen of any other code would reap
   the child (``subprocess._cleanup``), and its pid could be reused while signals are still sent to it.
 """

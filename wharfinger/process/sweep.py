@@ -1,4 +1,4 @@
-"""The killing of all processes of a run, until none is left: blocking rounds for a worker thread, bounded in time.
+"""The killing of all processes of a run, in blocking rounds for a worker thread, until none is left or a time limit is reached.
 
 No process is killed by a pid that may have been reused meanwhile:
 

@@ -78,7 +78,7 @@ class Worker:
             self._run.child.close_stdin()
 
     def has_output(self) -> bool:
-        """Return whether `receive_some` would return at once: with output, or because the worker has ended or closed its
+        """Return whether `receive_some` would return without waiting: with output, or because the worker has ended or closed its
         stdout.
         """
         poll = select.poll()
@@ -90,7 +90,9 @@ class Worker:
         return _waiting_bytes(self._open(None if self._input_ended else self._run.child.stdin))
 
     async def settle_stderr(self) -> None:
-        """Wait until everything that the worker has written to stderr so far was passed on. The caller limits the time."""
+        """Wait until everything that the worker has written to stderr so far was read, and passed to the sink. The caller limits
+        the time.
+        """
         while not self._over.is_set() and _waiting_bytes(self._run.child.stderr):  # noqa: ASYNC110 - a pipe's level
             await trio.sleep(_SETTLE_S)
 
@@ -184,7 +186,7 @@ async def open_worker(
         raise AssertionError("a worker's command must have no input; send the input while the worker runs")
     limits = Limits(
         wall_s=math.inf, stdout_bytes=0, term_grace_s=term_grace_s, cancel_grace_s=term_grace_s, drain_s=DRAIN_S
-    )  # leaving the block is the normal end of a worker, so it gets its whole grace
+    )  # leaving the block is the normal end of a worker, so a cancellation does not shorten the grace
     child = await start(command, ledger, limits=bounds, open_stdin=open_stdin)
     run = Run(child, command.argv[0], limits)
     worker = Worker(run, on_stderr)

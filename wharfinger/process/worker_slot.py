@@ -1,5 +1,5 @@
-"""A slot of a pool: it has at most one worker at a time, and serves one request after another. All pools of workers use this
-code.
+"""A slot of a pool of worker processes: a task that has at most one worker at a time, and answers one request after another. The
+pools for jq, for CEL and for the chart engine use this code.
 
 A slot takes its next request only while its worker is alive: the slot notices the death of an idle worker before it takes a
 request. If a request that a slot has taken gets no answer, its caller is notified.
@@ -74,7 +74,7 @@ async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
             job = await jobs.receive()
             nursery.cancel_scope.shield = True  # the end of the idle time at this moment must not end the request
             nursery.cancel_scope.cancel()
-    except BaseException:  # the worker could not be killed
+    except BaseException:  # for example StuckError, if the worker could not be killed
         if job is not None:
             job.shut_down()
         raise

@@ -1,8 +1,8 @@
 """The delay before a failed task runs again: capped exponential backoff with jitter (spec/runtime §3).
 
-Pure: the caller passes the random number. The jitter keeps a thousand packages that failed together (a registry was down)
-from retrying together. The cap applies to the delay including its jitter, so ``max_s`` is the longest wait. The number of
-retries is not limited; a permanent failure is not retried, but the machine (`queue.machine`) parks its task.
+Pure: the caller passes the random number. The jitter keeps a thousand packages that failed together (for example because a
+registry was down) from retrying together. The cap applies to the delay including its jitter, so ``max_s`` is the longest wait.
+The number of retries is not limited; a permanent failure is not retried, but the machine (`queue.machine`) parks its task.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The dump of a queue: frozen snapshots, made in one step from the machine's state.
+"""The dump of a queue: frozen snapshots, made in one step from the state of the queue's machine (`queue.machine`).
 
 Times are relative to the moment of the dump, in seconds, so a dump can be understood later without a clock.
 """

@@ -1,7 +1,7 @@
 """The events and the effects of a queue's machine: two closed unions of records (theory in `queue.machine`).
 
-Tasks, runs and operations are numbers here. The shell around the machine (`queue.worker`) knows the coroutines, cancel scopes
-and callbacks behind these numbers.
+Tasks, runs and operations are numbers here. The *shell*, which is the code around the machine (`queue.worker`), knows the
+coroutines, cancel scopes and callbacks behind these numbers.
 """
 
 from typing import Final, TypeAlias
@@ -122,7 +122,9 @@ class CancelRun:
 
 @record
 class CallDone:
-    """Notify the task's caller of its success, before any other event; answered by Completed or Failed with this run's number."""
+    """Notify the task's caller of its success, before any other event is posted. Answered by Completed or Failed with this run's
+    number.
+    """
 
     task: int
     run: int

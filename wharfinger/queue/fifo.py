@@ -1,9 +1,10 @@
-"""An immutable first-in-first-out queue: the tasks that wait in a lane (`queue.state`).
+"""An immutable first-in-first-out queue, which contains the tasks that wait in a lane (`queue.state`).
 
-A pure machine returns a new state for every event and does not change the old one. A tuple of a thousand tasks would be copied
-for each task that is added or taken. A `Fifo` shares its parts with the `Fifo` that it was made from. It has two chains: new
-items are put onto a chain that begins with the newest item, and items are taken from a chain that begins with the oldest item.
-When the second chain is empty, the first one is reversed. So the average cost of adding and taking does not depend on the length.
+A pure machine returns a new state for every event and does not change the old one. If the state had a tuple of a thousand tasks,
+the tuple would be copied for each task that is added or taken. In contrast, a `Fifo` shares its parts with the `Fifo` that it was
+made from. A `Fifo` has two chains: new items are put onto a chain that begins with the newest item, and items are taken from a
+chain that begins with the oldest item. When the second chain is empty, the first one is reversed. So the average cost of adding
+and taking does not depend on the length.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,5 @@
-"""The execution of one lane: it performs the runs that the machine starts, one after the other, and reports their results.
+"""The execution of one lane: the code here performs the runs that the queue's machine (`queue.machine`) starts, one after the
+other, and reports their results to the machine.
 
 *Lifetime.* A `LaneWork` exists as long as the lane has something to do: from its first run, through every backoff, until the
 lane is empty or parked. Then the trio task that served it (`worker_pool`) ends or serves another lane. Between two runs there
@@ -127,7 +128,9 @@ class LaneOwner(Protocol):
         ...
 
     def post(self, event: Event) -> None:
-        """Let the machine step, and perform its effects; the lane may have been given its next run when this returns."""
+        """Pass an event to the machine, and perform the machine's effects. When this returns, the lane may already have its next
+        run.
+        """
         ...
 
     def next_wake(self, lane: str) -> float | None:
@@ -326,7 +329,7 @@ class LaneWork:
         self._owner.post(event)
 
     def _judge(self, group: ExceptionGroup[Exception]) -> Failed:
-        """Return the failure to report, and log bugs. A task with a nursery may raise several exceptions at once."""
+        """Return the failure to report, and log bugs. A task with a nursery may raise a group of several exceptions."""
         name = self.work.task.name
         failures = list(_leaves(group))
         expected = [failure for failure in failures if isinstance(failure, TaskFailed)]

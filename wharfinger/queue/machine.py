@@ -26,16 +26,16 @@ ScopeCancelled    leaves    Ending          leaves      same         leaves     
 Draining          leaves    same [2]        same [2]    same         leaves       leaves
 ================  ========  ==============  ==========  ===========  ===========  ===========
 
-[1] If its time has come. [2] With ``interrupt``: as ScopeCancelled. [3] If an input changed after the run began, the run has
-used the old inputs: after a permanent failure the task runs again at once instead of being parked, so that the change is not
-lost. [4] Retires at once if no caller is to be notified. [5] Leaves if the queue is closing, because there will be no retry.
+[1] If its time has come. [2] With ``interrupt``: as ScopeCancelled. [3] If an input changed after the run began, the run may have
+used the old inputs: after a permanent failure the task runs again immediately instead of being parked, so that the change is not
+lost. [4] Retires immediately if no caller is to be notified. [5] Leaves if the queue is closing, because there will be no retry.
 
 *Retires* means that the task leaves the queue after success, and *leaves* means that it is dropped with a cause. If the head
 leaves, the next task of the lane starts in the same step. *Same* means that the phase does not change. "-" means that the event
 cannot be about a task in this phase: the task has no run under way, so no run number matches. An event whose run number matches
-no task has no effect. Only the step from Running to Completing has the effect CallDone. The shell (`queue.worker`) performs it
-before the next step, so the success of a cancelled task is never reported. An illegal event raises IllegalEvent, and changes
-nothing.
+no task has no effect. Only the step from Running to Completing has the effect CallDone. The *shell*, which is the code around
+this machine (`queue.worker`), performs it before the next step, so the success of a cancelled task is never reported. An illegal
+event raises IllegalEvent, and changes nothing.
 
 The machine has no clock, no randomness and no I/O: events carry the time (seconds of any monotonic clock) and the random number
 that jitter needs. The time of the next retry is not an effect; it is computed from the state (`state.next_wake`), so it is

@@ -1,9 +1,9 @@
 """Records that are frozen for the type checker and cheap to make: the queue's machine makes dozens of them for every task.
 
 A frozen dataclass sets each field through ``object.__setattr__``, which costs five times as much as an assignment and took a
-third of the time of a machine's step. So `record` is ``@dataclass(frozen=True)`` to mypy, which refuses every assignment to a
-field, and a plain dataclass with slots when the program runs. A test with random orders of events checks that no step changes
-its input (tests/queue/test_machine_rules.py).
+third of the time of a machine's step. So mypy treats `record` as ``@dataclass(frozen=True)`` and refuses every assignment to a
+field, but when the program runs, `record` makes a plain dataclass with slots. A test with random orders of events checks that no
+step changes its input (tests/queue/test_machine_rules.py).
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
-"""The handle of one operation, such as an Update or a Removal. Other operations of higher rank use it to cancel this operation.
+"""The handle of one operation, such as an Update or a Removal. The operation is cancelled through it, for example when a later
+operation supersedes it.
 
-When the handle is cancelled, the queue cancels the CancelScope of the operation's running task, and drops its waiting tasks
-(spec/runtime §2.2, §3: a cancelled task leaves at once, even during a run or a backoff). A trio CancelScope cannot be used for
-this: it can be entered only once and belongs to one task, while an operation has several tasks, most of which have not begun.
+When the handle is cancelled, the queue cancels the CancelScope of the operation's running task, and drops the operation's
+other tasks, even during a backoff (spec/runtime §2.2, §3). A trio CancelScope cannot be used as the handle: it can be entered
+only once and belongs to one task, while an operation has several tasks, most of which have not begun.
 
 Invariants: a cancellation is permanent, and its first cause is kept; listeners are called exactly once, within `cancel`
 itself. The handle is synchronous, does not know trio or queues, and is only used from the event loop's thread.
@@ -47,7 +48,7 @@ class WorkScope:
             listener(cause)
 
     def on_cancel(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``listener(cause)`` when the operation is cancelled, or at once if it is cancelled already.
+        """Call ``listener(cause)`` when the operation is cancelled, or immediately if it is cancelled already.
 
         Return a function that removes the listener.
         """

@@ -4,13 +4,14 @@
         queues.enqueue("shop.web", task, scope, on_done=next_step)
 
 A queue exists as long as it holds a task: it is created with its first task and removed after its last one, so an idle
-package costs nothing here. Every method is synchronous and returns at once, except `remove` and `wait_idle`. Leaving the
+package costs nothing here. Every method is synchronous and returns immediately, except `remove` and `wait_idle`. Leaving the
 block drains the queues: running tasks finish (the caller sets a deadline around the block), waiting tasks are dropped with a
 cause.
 
 Invariants: at any time, at most one queue of a name runs tasks. If a name is used again while a removed queue of that name is
 still ending, the new queue begins after the end of the old one. Removing a queue delays no queue of another name. Trio tasks
-belong to the nursery opened here, and have the context of the code that opened the queues, not of the code that enqueued.
+belong to the nursery opened here. Their context (``contextvars``) is that of the code that opened the queues, and not that of the
+code that enqueued a task.
 """
 
 import logging

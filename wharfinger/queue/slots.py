@@ -3,13 +3,13 @@
     async with slots.use(Kind.RENDER):
         manifest = await render(chart)
 
-Queues determine the order of the work of one package. Slots limit the amount of work of all packages, and share it
-fairly: a namespace with five hundred packages waits in line with a namespace that has two. The rules are in
+Queues determine the order of the work of one package. Slots limit the amount of work of all packages, and are shared fairly: a
+namespace with five hundred packages and a namespace with two packages take turns. The rules are in
 :mod:`wharfinger.queue.slots_machine`.
 
 Rules for callers: a slot is for work that does not wait for other work with a slot. A task that holds a slot for a download, a
 render, a hook run or a load may also use slots for API calls. A task that holds a slot for an API call must not wait for
-another slot. Any other request for a second slot could cause a deadlock under load, so it is refused at once (RuntimeError),
+another slot. Any other request for a second slot could cause a deadlock under load, so it is refused immediately (RuntimeError),
 even if slots are free. These rules also apply to tasks in nurseries of the holder, but not to work that the holder has started
 elsewhere, such as a service, or a task on a queue.
 
@@ -95,7 +95,7 @@ class Slots:
 
 
 class _Counter:
-    """The shell of the slots machine: its state, and the tasks that wait."""
+    """The state of the machine (`slots_machine`), and the trio tasks that wait for slots."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.state = fresh(limits)

@@ -10,8 +10,9 @@ Shares limit the slots that such work can occupy, so that it cannot block all ot
 
 * one package may hold half of the slots for hooks, and half of those for API calls, because the daemon does not control how
   long hooks and API calls take;
-* one group, such as a namespace (see *Turns*), may hold `namespace_share` percent of each kind and of the slots for work;
-* one source (a registry's host) may hold `source_share` percent of the downloads;
+* one group, such as a namespace (see *Turns*), may hold `namespace_share` percent of the slots of each kind, and of the slots for
+  work;
+* one source (a registry's host) may hold `source_share` percent of the slots for downloads;
 * all slow packages of a kind share a quarter of the slots of that kind; a package becomes slow if work of that kind holds its
   slot for a long time and then fails, and stops being slow when such work succeeds.
 
@@ -29,8 +30,8 @@ overtakes it at most once per kind, however many requests that group makes.
 =========  ========================================================================================================
 event      what happens
 =========  ========================================================================================================
-Asked      the request is granted at once if slots are free, no share is used up, and no earlier request of its package waits;
-           otherwise it waits
+Asked      the request is granted immediately if slots are free, no share is used up, and no earlier request of its package
+           waits; otherwise the new request waits
 Withdrawn  the request no longer waits; the next request of its package may be granted, since it may have another source
 Returned   the slots become free, and the outcome may change whether the package is slow; all requests that can be
            granted now are granted: there may be several, because one may have waited for the share of its namespace, and
@@ -85,15 +86,15 @@ class Outcome(StrEnum):
 
 
 class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported an event that cannot happen in this state. This is a bug in the shell."""
+    """The caller (`queue.slots`) reported an event that cannot happen in this state. This is a bug in the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotLimits:
     """The numbers of slots, over all packages: for all work (``work``), and of each kind; each at least 1.
 
-    ``source_share`` is the percentage of the downloads that one source may have, ``namespace_share`` the percentage of each
-    limit that one namespace may have; at 100 no slot is kept for others. Raises ValueError.
+    ``source_share`` is the percentage of the slots for downloads that one source may have, ``namespace_share`` the percentage of
+    each number of slots that one namespace may have; at 100, no slot is kept for other sources or namespaces. Raises ValueError.
     """
 
     work: int = 16
@@ -271,7 +272,7 @@ def _asked(state: SlotsState, asked: Asked) -> tuple[SlotsState, tuple[Granted, 
     name = group_of(package)
     group = slots.line.get(name)
     mine = group.packages.get(package, ()) if group else ()
-    # A waiting request that could use this slot would have been granted it, so granting it here overtakes no request.
+    # A waiting request that could use the free slot would already have got it, so this request overtakes no other one.
     if not mine and _may_be_granted(state, kind, package, asked.source):
         return _with_slot_taken(state, kind, package, waiter, slots.line), (Granted(asked.request),)
     turns = state.turns

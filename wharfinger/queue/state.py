@@ -1,4 +1,4 @@
-"""The state of one queue at one moment: plain records, which `queue.machine` changes.
+"""The state of one queue at one moment: plain records, from which `queue.machine` computes the next state.
 
 A lane is its head (the task whose turn it is, in one of five phases) and the tasks that wait behind it. A lane without tasks
 does not exist, so the state of an idle queue is an empty mapping.

@@ -1,4 +1,5 @@
-"""The shell of one queue: it performs the machine's effects, and finds the task for each number that the machine uses.
+"""The shell of one queue, which is the code around its machine (`queue.machine`): it performs the machine's effects, and finds
+the task for each number that the machine uses.
 
 Any code on the event loop may *post* an event. The machine steps at once, and its effects are performed before `post` returns. So
 the state and the effects always agree, and no task has to be woken to perform the effects. Each lane that has something to do is
@@ -51,7 +52,7 @@ it, and the effects.
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """The parts that all queues share: the workers, and the callbacks for each step and for the end of a queue."""
+    """The parts that all queues share, such as the pool of trio tasks, and the callbacks for each step and for a queue's end."""
 
     rules: Rules
     draw: Callable[[], float]
@@ -137,7 +138,7 @@ class QueueWorker:
         return True
 
     def post(self, event: Event) -> None:
-        """Let the machine step, and perform its effects before returning."""
+        """Pass an event to the machine, and perform the machine's effects before returning."""
         effects = self._step(event)
         if effects:
             self._perform(effects)
@@ -230,7 +231,7 @@ class QueueWorker:
             if work.on_done is not None:
                 work.on_done()
         except Exception as error:
-            log.exception("%s: the callback that runs after this task has a bug; the task is parked", work.task.name)
+            log.exception("%s: the task succeeded, but its callback has a bug; the task is parked", work.task.name)
             counters = self._shared.counters
             counters.bugs += 1
             text = f"bug after success: {one_line(error)}"

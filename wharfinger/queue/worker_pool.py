@@ -4,10 +4,10 @@ A trio task whose lane is done becomes idle, and then serves the next lane that 
 a trio task and entering a cancel scope costs more than the rest of a small task. (If the hooks of a thousand packages are bound
 to the same event, each event makes a thousand small tasks.) At most MAX_IDLE trio tasks are idle; further ones end. Idle trio
 tasks that were not needed for IDLE_S end as well, until FEW_IDLE remain. The reason is that a start of the daemon needs many trio
-tasks at once, and afterwards few are needed.
+tasks at the same time, and afterwards few are needed.
 
-A trio task has the context of the code that made the pool, and not of the code that enqueued a task, because it serves other
-lanes later.
+A trio task has the context (``contextvars``) of the code that made the pool, and not of the code that enqueued a task, because
+the trio task serves other lanes later.
 """
 
 import contextvars

@@ -21,7 +21,7 @@ class LeaderSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is the reason why this daemon may not work yet, "" if it may work.
+    """The daemon itself; ``standby`` is the reason why this daemon does not work yet, "" if there is none.
 
     ``stale_watches`` has a sentence for each watch that hangs.
     """
@@ -84,7 +84,7 @@ class PoolSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SchedulesSnapshot:
-    """The clock of all hooks: crontabs followed now, ticks since the start, and the time of the next tick."""
+    """The clock of all hooks: the number of crontabs now, the number of ticks since the start, and the time of the next tick."""
 
     crontabs: int
     ticks: int
@@ -226,7 +226,7 @@ class WarmPoolSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RequirementsSnapshot:
-    """The facts about the platform that packages may require. A version, an edition or a bundle that is not known is ""."""
+    """The facts that packages can require. A version, an edition or a bundle that is not known is ""."""
 
     kubernetes: str
     platform: str

@@ -110,7 +110,7 @@ def test_a_generator_in_the_kustomization_itself_is_checked(tmp_path: Path, fiel
 def test_a_generator_that_cannot_be_checked_is_refused(tmp_path: Path) -> None:
     write_tree(tmp_path, {"tree/base/x.yaml": secret_generator("/etc/passwd")})
     for text in ("../base", "https://example.com/a/b", "absent.yaml"):
-        with pytest.raises(LoadError, match="as a plugin, which cannot be checked; name its files"):
+        with pytest.raises(LoadError, match="as a plugin, which cannot be checked, because it is not a file"):
             checked(tmp_path, json.dumps({"generators": [text]}))
     with pytest.raises(LoadError, match="cannot be checked: a plugin:"):
         checked(tmp_path, json.dumps({"generators": ["{a: b"]}))

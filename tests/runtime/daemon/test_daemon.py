@@ -193,7 +193,7 @@ def test_a_second_signal_ends_the_daemon_at_once(tmp_path: Path) -> None:
                 running.process.terminate()
                 assert running.wait() == 1
                 assert process.ended()
-        assert any("SIGTERM again: stopping at once" in line for line in running.lines)
+        assert any("SIGTERM again: stopping immediately" in line for line in running.lines)
         assert "stopped before all running tasks had ended" in running.lines[-1]
 
 

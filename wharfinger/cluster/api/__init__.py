@@ -1,4 +1,4 @@
 """Access to an API server: the client, connections and kubeconfigs, HTTP sessions, discovery, retries, and watch events.
 
-May import ``traffic``.
+This folder may import ``traffic``.
 """

@@ -1,4 +1,4 @@
 """Custom resource definitions of charts: the check for unsafe upgrades, applying definitions, and restoring deleted ones.
 
-May import ``health`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``health`` and the folders below it in the layers of pyproject.toml.
 """

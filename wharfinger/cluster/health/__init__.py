@@ -1,4 +1,4 @@
 """The health of releases' objects: readiness over time, rules and expressions of packages, stalls and deadlines.
 
-May import ``apply`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``apply`` and the folders below it in the layers of pyproject.toml.
 """

@@ -3,5 +3,5 @@
 The *head* of a record is the Secret that Helm reads. Its labels and annotations describe one revision. The heads of all releases
 are watched.
 
-May import ``objects`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``objects`` and the folders below it in the layers of pyproject.toml.
 """

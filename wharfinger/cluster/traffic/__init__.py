@@ -1,5 +1,5 @@
 """The traffic with an API server: how many requests may be under way at the same time, and when each watch last
 received something.
 
-May import no other subpackage of ``cluster``.
+This folder may import no other subpackage of ``cluster``.
 """

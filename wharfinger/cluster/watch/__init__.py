@@ -1,4 +1,4 @@
 """Observation of the cluster: informers, shared watches, object caches, waits, and the readiness of workloads.
 
-May import ``api`` and ``traffic``.
+This folder may import ``api`` and ``traffic``.
 """

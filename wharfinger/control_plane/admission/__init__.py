@@ -2,6 +2,6 @@
 webhooks.
 
 A plugin checks or changes a write, and may depend on other objects (for example, quotas). A plugin about one kind belongs in
-that kind's folder in ``api``. Called by the verbs. May import ``backend``, ``catalog`` and the folders below them in
+that kind's folder in ``api``. Called by the verbs. This folder may import ``backend``, ``catalog`` and the folders below them in
 the layers of pyproject.toml.
 """

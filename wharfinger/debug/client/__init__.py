@@ -1,4 +1,4 @@
 """The client side of the debug socket: the connection to a daemon and the output of the commands.
 
-May import ``server`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``server`` and the folders below it in the layers of pyproject.toml.
 """

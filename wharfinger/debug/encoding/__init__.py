@@ -1,4 +1,4 @@
 """The snapshots of :mod:`wharfinger.runtime.inspector` as JSON, and back: the format of the debug socket.
 
-May import ``printing``.
+This folder may import ``printing``.
 """

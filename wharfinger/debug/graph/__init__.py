@@ -1,4 +1,4 @@
 """The graph of dependencies between packages: the model, its layout, and its drawing as text, SVG, DOT and Mermaid.
 
-May import ``client`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``client`` and the folders below it in the layers of pyproject.toml.
 """

@@ -1,4 +1,4 @@
 """The output for people: tables, explanations and statistics, with secrets redacted.
 
-May import ``fields``.
+This folder may import ``fields``.
 """

@@ -1,4 +1,4 @@
 """Untrusted tar archives: read within limits, unpacked to a tree that they cannot escape.
 
-May import ``json``.
+This folder may import ``json``.
 """

@@ -1,5 +1,5 @@
 """Rules in CEL, in a worker process: the engine, Kubernetes' functions, and the protocol between worker and daemon.
 
-May import ``schemas`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``schemas`` and the folders below it in the layers of pyproject.toml.
 Only workers load the engine.
 """

@@ -1,4 +1,4 @@
 """JSONPath as in kubectl: single paths, and templates of paths and text.
 
-May import the folders and modules of ``formats`` that are below it in the layers of pyproject.toml.
+This folder may import the folders and modules of ``formats`` that are below it in the layers of pyproject.toml.
 """

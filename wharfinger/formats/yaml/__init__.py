@@ -1,4 +1,4 @@
 """YAML as Kubernetes and Helm read and print it, with the line of every value.
 
-May import the folders and modules of ``formats`` that are below it in the layers of pyproject.toml.
+This folder may import the folders and modules of ``formats`` that are below it in the layers of pyproject.toml.
 """

@@ -1,4 +1,4 @@
 """The containment of hooks on this machine: user, sandbox, environment, folders, and the credentials of the cluster.
 
-May import ``config``.
+This folder may import ``config``.
 """

@@ -2,5 +2,5 @@
 
 This folder also has the jq filters for watched objects, and the snapshots of these objects.
 
-May import ``containment`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``containment`` and the folders below it in the layers of pyproject.toml.
 """

@@ -72,7 +72,7 @@ def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tup
         if each.is_synced:
             continue
         stored = store.get(each.id)
-        # A bootstrap object is loaded and also built (`discovery/tree.py`). It is yielded only as built.
+        # A bootstrap object is loaded and also built (`discovery/tree.py`). Then only the built one is yielded.
         if (stored is None or stored.producer is None) and each.id not in (built if each.is_bootstrap else ()):
             files.setdefault(each.document.place.file, []).append(each.document.object)
     for file, objects in files.items():

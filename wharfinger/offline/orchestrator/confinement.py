@@ -1,7 +1,8 @@
 """The confinement of Applications to their namespaces, by the rules that the daemon enforces before it writes anything.
 
-An Application may have only objects of its own namespace, unless its Namespace in the tree has the label that allows more, or the
-daemon is run with ``--application-scope cluster``. An Application that asks for more is not applied, so it fails here.
+An Application may have only objects of its own namespace, unless the tree contains its Namespace with the label
+``wharfinger.dev/cluster-scope: allowed``, or the daemon is run with ``--application-scope cluster``. The daemon would not apply
+an Application with other objects, so it fails here.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def confined(result: Result, tree: Tree) -> Result:
-    """Return the result with a failure for each Application that has objects outside of its namespace, without its objects."""
+    """Return the result with a failure instead of the objects of each Application that has objects outside of its namespace."""
     objects = result.objects
     scopes = Scopes(each.object for each in objects)
     allowed = {

@@ -144,7 +144,7 @@ def _kinds(candidate: Candidate) -> tuple[str, str]:
 
 
 def _texts(candidate: Candidate, key: str) -> tuple[str, ...]:
-    """Return the values of an object for a key, in the form for a hint; empty values are left out."""
+    """Return the values of an object for a key, as hints show them; empty values are left out."""
     if key == "label":
         return tuple(f"{name}={value}" for name, value in candidate.labels.items())
     text = {

@@ -205,7 +205,7 @@ class Orchestrator:
         return self
 
     async def bootstrap(self) -> None:
-        """Discover the tree, unless that was done. Raises TreeError, after which it can be called again."""
+        """Discover the tree, unless this was done before. Raises TreeError, after which it can be called again."""
         if self._stopped:
             raise StoppedError("the orchestrator was stopped; make another orchestrator")
         if self._tree is not None:

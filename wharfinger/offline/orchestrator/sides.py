@@ -1,8 +1,9 @@
 """The builds of two versions of a tree, the *sides* of a comparison. Releases whose inputs do not differ are not rendered.
 
-At first, a survey (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`) of each side builds everything
-except most releases, and finds the inputs of these releases. Then releases that exist on one side only, or whose inputs differ,
-are rendered. If a survey cannot find all inputs, both trees are built as a whole.
+At first, a survey (:meth:`~wharfinger.offline.orchestrator.orchestrator.Orchestrator.survey`) of each side builds everything,
+but renders only a few releases, such as those that may make further nodes. It finds the inputs of the other releases. Then
+releases that exist on one side only, or whose inputs differ, are rendered. If a survey cannot find all inputs, both trees are
+built as a whole.
 """
 
 from dataclasses import dataclass, field

@@ -70,7 +70,7 @@ def compared(before: Result, after: Result) -> Comparison:
     failed = {*before.failed, *after.failed}
     without = failed | _only_made_by_failed(failed, before, after)
     old, new = _objects(before, without), _objects(after, without)
-    # An object of a producer that failed is not known on that side, so it is neither added nor deleted.
+    # The objects of a producer that failed on one side are unknown there, so they are neither added nor deleted.
     hidden = _made_by(before, without) | _made_by(after, without)
     changes: list[ObjectChange] = []
     for who in sorted({*old, *new} - hidden):

@@ -1,7 +1,7 @@
 """The nodes of a tree after a build: the state, the maker and the dependencies of each node. Pure.
 
 A node is an object that is built, such as a source, a Kustomization, a release or a package. Other objects, such as ConfigMaps,
-are in the list only if a node reads them; their state is `data` or `absent`.
+are listed only if a node depends on them, with the state ``data``, or ``absent`` if they are not in the tree.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,8 @@ The JSON and YAML documents have this shape; empty fields other than ``name``, `
 
     {nodes: [{kind, group, namespace, name, state, objects, file, line, madeBy, dependsOn: [<name>], message}]}
 
-An edge of a graph points from a node to one of its dependencies, and a dashed edge from a node to its maker. Names come from
-the tree and are untrusted.
+In a graph, a solid edge points from a node to one of its dependencies, and a dashed edge from a node to its maker. Names come
+from the tree and are untrusted.
 """
 
 import json

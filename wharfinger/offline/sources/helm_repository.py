@@ -1,8 +1,8 @@
 """Charts of Helm repositories over HTTP: the index, and the archives that it names.
 
-The index is read as the daemon reads it (:mod:`~wharfinger.packages.sources.helm_repository`). Charts are cached by the digests of
-their archives. If the index has the digest of an archive, the archive is verified, and it is fetched only if its chart is not in
-the cache. An archive without a digest in the index is always fetched.
+The index is read as the daemon reads it (:mod:`~wharfinger.packages.sources.helm_repository`). Charts are cached by the digests
+of their archives. If the index has the digest of an archive, the archive is verified, and it is fetched only if its chart is
+not in the cache. An archive without a digest in the index is always fetched.
 """
 
 import hashlib

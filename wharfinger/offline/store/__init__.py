@@ -1,4 +1,4 @@
 """The central store of objects of one offline run: their identity, their place in a file, their producer and their status.
 
-May import no other folder of ``wharfinger/offline``.
+This folder may import no other folder of ``wharfinger/offline``.
 """

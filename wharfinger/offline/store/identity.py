@@ -20,7 +20,7 @@ CUSTOM_CLUSTER_SCOPED: Final = frozenset({("wharfinger.dev", "Module"), ("wharfi
 
 
 def kind_id(group: str, kind: str) -> str:
-    """Return a kind in the form for ids: ``HelmRelease.helm.toolkit.fluxcd.io``, or ``ConfigMap`` in the core group."""
+    """Return a kind in the form that ids use: ``HelmRelease.helm.toolkit.fluxcd.io``, or ``ConfigMap`` in the core group."""
     return f"{kind}.{group}" if group else kind
 
 
@@ -43,7 +43,7 @@ def object_id(obj: JsonObject, namespace: str = "", custom: frozenset[tuple[str,
 
 @lru_cache(maxsize=1024)
 def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tuple[str, bool]:
-    """Return the kind in the form for ids, and whether objects of the kind have no namespace."""
+    """Return the kind in the form that ids use, and whether objects of the kind have no namespace."""
     group = group_of(api_version)
     return kind_id(group, kind), is_cluster_scoped(group, kind, custom)
 

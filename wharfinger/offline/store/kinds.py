@@ -36,7 +36,7 @@ FOLDER: Final = "Folder"
 an object of the tree; the name in its id is its path.
 """
 SELECTION: Final = "Selection"
-"""The kind of an id that stands for the objects that a label selector of a ResourceSet selects; its name is the selector."""
+"""The kind of an id that stands for the objects that a label selector of a ResourceSet selects. The id's name is the selector."""
 ENABLED_MODULES: Final = "EnabledModules"
 """The kind of the id that stands for the set of all enabled Modules."""
 STANDINS: Final = frozenset({SELECTION, ENABLED_MODULES})
@@ -58,4 +58,4 @@ SCHEDULABLE: Final = (
 )
 """The kinds of the nodes of the fixpoint engine. All other objects are data, which is ready as soon as it exists."""
 DATA: Final = frozenset({CONFIG_MAP, SECRET, PACKAGE_REPOSITORY, RESOURCE_SET_INPUT_PROVIDER, EXTERNAL_ARTIFACT})
-"""The kinds of data that nodes usually read. Objects of another kind are stored once a node reads an object of this kind."""
+"""The kinds of data that nodes usually read. Objects of another kind are stored once a node reads an object of that kind."""

@@ -1,8 +1,8 @@
 """The central store of objects, which are declared by files or rendered by nodes, with events for listeners.
 
-Objects in it are never changed in place: to change an object, add another one with the same id. Adding an object that is equal to
-the stored one (numbers compared by value) causes no event. A refire makes an object's node run again; its status is set to
-Pending before the event, so that no listener sees the old status.
+Objects in it are never changed in place: to change an object, add another one with the same id. Adding an object that is equal
+to the stored one (numbers compared by value) causes no event. A refire makes an object's node run again; the node's status is
+set to Pending before listeners are called, so that they do not see the old status.
 
 Listeners run inside the call that caused the event, in the order of their subscription, and must not block.
 """

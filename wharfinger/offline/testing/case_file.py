@@ -96,7 +96,7 @@ class Case:
 
 
 def files_with_tests(path: Path) -> tuple[Path, ...]:
-    """Return the files with tests, sorted: those in the subfolder ``tests`` of the folder ``path``, or beside the file ``path``.
+    """Return the files with tests, sorted: those in ``tests`` in the folder ``path``, or in ``tests`` beside the file ``path``.
 
     Blocking. Raises CaseFileError.
     """
@@ -159,8 +159,8 @@ def _expectation(value: JsonValue, where: str) -> Expectation:
     if keys == {"fails"} and isinstance(given["fails"], str) and given["fails"]:
         return Fails(given["fails"])
     raise FormatError(
-        f"{where}: expected one of: object with matches; object with absent: true; count, with an optional kind; fails with a "
-        f"text; found {', '.join(sorted(keys)) or 'nothing'}"
+        f"{where}: expected one of: `object` and `matches`; `object` and `absent: true`; `count`, with or without `kind`; "
+        f"`fails` with a text; found {', '.join(sorted(keys)) or 'nothing'}"
     )
 
 

@@ -1,4 +1,4 @@
 """Helm charts as files: Chart.yaml, .helmignore, archives.
 
-May import ``files`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``files`` and the folders below it in the layers of pyproject.toml.
 """

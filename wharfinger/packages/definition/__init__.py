@@ -2,5 +2,5 @@
 
 It consists of package.yaml, the layout of the folder, requirements, conversions of settings, and CRDs.
 
-May import ``charts`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``charts`` and the folders below it in the layers of pyproject.toml.
 """

@@ -13,9 +13,10 @@ each version to the next, as in modules of Deckhouse::
 Settings are converted if the resource states which version they are written for (``spec.settingsVersion``). Without a version,
 they count as written for the newest version.
 
-Invariants. The package must have a conversion to each version from 2 to the newest; otherwise it is refused when it is read, and
-the error names the missing file. Every program's result must be an object; otherwise nothing is converted, and the error names the
-program and its version. Only the user's settings are converted, before defaults are added; empty settings are not converted.
+Invariants. The package must have a conversion to each version from 2 to the newest; otherwise it is refused when it is read,
+and the error names the missing file. Every program's result must be an object; otherwise nothing is converted, and the error
+names the program and its version. Only the user's settings are converted, before defaults are added; empty settings are not
+converted.
 
 The programs come from the package, and are not trusted. `JqRunner` limits the size and the time of each program. The time limit
 for all programs of a conversion together is in this module.

@@ -142,7 +142,10 @@ class _Reading:
             self._enabled[name] = own_flag
 
     def _flag(self, module: FoundModule, at: int) -> bool | None:
-        """Return the module's flag in the ``values.yaml`` of its directory, else of another directory, else of the module; or None."""
+        """Return the module's flag; None if there is none.
+
+        It is in the ``values.yaml`` of the module's directory, else of another directory, else of the module itself.
+        """
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))
             if flag is not None:

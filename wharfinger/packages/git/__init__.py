@@ -1,4 +1,4 @@
 """Git repositories: runs of the ``git`` program, and reads from remote repositories.
 
-May import ``files`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``files`` and the folders below it in the layers of pyproject.toml.
 """

@@ -4,5 +4,5 @@
 builder that runs ``kubectl kustomize``, ``engine_kustomize`` is the builder that uses the chart engine, with the cache in
 ``build_cache``. ``manifest_renderer`` renders packages without a chart, and ``patched_render`` applies ``patches`` to a render.
 
-May import ``rendering`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``rendering`` and the folders below it in the layers of pyproject.toml.
 """

@@ -83,7 +83,7 @@ class KubectlKustomize:
 
     @property
     def is_there(self) -> bool:
-        """True if there is a program. Without it, every build raises KustomizeError."""
+        """True if ``program`` was given. Otherwise, every build raises KustomizeError."""
         return self._program is not None
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:

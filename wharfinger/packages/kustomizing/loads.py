@@ -24,8 +24,8 @@ from wharfinger.packages.files.disk_files import read_start
 MAX_KUSTOMIZATION: Final = 4 * 1024 * 1024
 MAX_LOADED: Final = 16 * 1024 * 1024
 _PLUGINS: Final = ("generators", "transformers", "validators")
-"""Fields with lists of files, relative to the kustomization. These files may name further files. An entry may also be the text
-of such a file.
+"""The fields for plugins: lists of files, relative to the kustomization. These files may name further files. An entry may also be
+the text of such a file.
 """
 _REPOSITORY_HERE: Final = re.compile(r"\s*(git::)*file://", re.IGNORECASE)
 """The start of the address of a git repository on this machine."""
@@ -147,7 +147,8 @@ def _plugin_texts(kustomization: Path, text: str) -> Iterator[str]:
         return
     found = [path for path in _files(str(kustomization.parent), text, RealPaths()) if Path(path).is_file()]
     if not found:
-        raise LoadError(f"names {text!r} as a plugin, which cannot be checked; name its files", kustomization)
+        told = f"names {text!r} as a plugin, which cannot be checked, because it is not a file; name the files"
+        raise LoadError(told, kustomization)
     for each in found:
         with Path(each).open("rb") as file:
             data = file.read(MAX_KUSTOMIZATION + 1)

@@ -94,7 +94,7 @@ class PackedRegistry:
         return package.manifest.descriptor, package.manifest.data
 
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return (): only in registries can other manifests, such as signatures, refer to an artifact."""
+        """Return (): in such a place, no other manifest, such as a signature, can refer to a package."""
         _checked(repository)
         await trio.lowlevel.checkpoint()
         return ()

@@ -46,7 +46,7 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path. ``insecure``: over plain HTTP. ``pull`` is the kind of requests that it gets."""
+    """A registry with the beginning of a path. ``insecure`` means plain HTTP. ``pull`` is the kind of requests that it gets."""
 
     location: str
     insecure: bool = False

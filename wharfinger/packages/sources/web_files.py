@@ -1,4 +1,4 @@
-"""The download of whole files over HTTP, such as indexes and archives. Connections are those of the registry client.
+"""The download of whole files over HTTP, such as indexes and archives, with the proxies, certificates and limits of registries.
 
 A login is sent only to the server that it is for. It is sent with the first request, because many file servers answer 404 instead
 of 401 to a request without a login.

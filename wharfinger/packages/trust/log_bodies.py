@@ -1,7 +1,7 @@
 """The content of an entry of the transparency log: the signature, its certificate and its payload.
 
-An entry must name the signature that it is stored with. Otherwise somebody could add the entry of another signature, whose time
-makes an expired certificate look valid.
+An entry must name the signature that it is stored with. Otherwise, the entry of another signature could be used in its place, and
+the time in that entry could make an expired certificate look valid.
 
 Source: Rekor's ``pkg/types``: ``hashedrekord`` 0.0.1, ``dsse`` 0.0.1, ``intoto`` 0.0.1 and 0.0.2.
 """

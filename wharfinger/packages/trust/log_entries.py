@@ -197,6 +197,6 @@ def _checkpoint(note: str, key: Verifying) -> tuple[int, bytes] | None:
             root = decoded(lines[2], "root")
         except FormatError:
             continue
-        if line.startswith("\u2014 ") and is_signed_by(key, signed, data[4:]):  # the first four bytes are a hash of the key
+        if line.startswith("\u2014 ") and is_signed_by(key, signed, data[4:]):  # data[:4] is a hash of the key
             return int(lines[1][:20]), root
     return None

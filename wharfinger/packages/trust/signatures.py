@@ -173,7 +173,7 @@ async def push_signature(
 ) -> Descriptor:
     """Add a signature to those of an artifact. Raises PackageError.
 
-    It replaces the earlier signatures of the same payload for which ``is_own`` returns True; by default, all of them.
+    The new signature replaces the earlier ones of the same payload for which ``is_own`` returns True; by default, all of them.
     """
     layer = await registry.push_blob(repository, SIMPLE_SIGNING, payload)
     others: list[JsonObject] = []

@@ -123,7 +123,7 @@ class TrustedRegistry:
 
 
 def is_version_tag(tag: str) -> bool:
-    """Return whether a tag is a version; the tag of a channel is not. Signed content must state a requested version."""
+    """Return whether a tag is a version; the tag of a channel is not. If a version is requested, signed content must state it."""
     try:
         parse_version(version_of_tag(tag))
     except FormatError:

@@ -5,7 +5,7 @@ type satisfies every rule as well. A demanded statement also counts as the signa
 
 If the artifact is not trusted, the reported reason is that of the signature that passed the most checks. From few to many passed
 checks, these are the reasons: there is no signature; it cannot be read, or is by an unknown key; its certificate does not verify;
-it is by another signer; it is on a statement of a type that does not count; it is for another artifact, name or version.
+it is by another signer; it signs a statement of a type that does not count; it is for another artifact, name or version.
 """
 
 from collections.abc import Sequence

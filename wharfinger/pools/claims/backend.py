@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class ClaimError(Exception):
-    """A claim failed for a reason that is not a conflict; the member is unchanged."""
+    """A claim failed. Unless this is a ConflictError, the member is unchanged, or has left the pool."""
 
 
 class ConflictError(ClaimError):
@@ -42,12 +42,12 @@ class Backend(Protocol[Spec_contra, Result]):
         ...
 
     async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Result]:
-        """Claim a member at exactly the given version, all or nothing.
+        """Claim a member at exactly the version ``member.version``, all or nothing.
 
         If several callers claim the member at the same version, at most one claim succeeds. A claim that succeeds returns a
-        version that is higher than the given one; later, `changes` returns the member with at least this version, or reports it
-        as lost. Raises ConflictError, or ClaimError if nothing was changed. A claim takes a bounded time. A cancelled call may
-        have claimed the member, so the scheduler then calls `recycle`.
+        version that is higher than ``member.version``; later, `changes` returns the member with at least this version, or reports
+        it as lost. Raises ConflictError if the claim came too late, and ClaimError for any other reason. A claim takes a bounded
+        time. A cancelled call may have claimed the member, so the scheduler then calls `recycle`.
         """
         ...
 

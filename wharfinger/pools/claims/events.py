@@ -146,7 +146,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartClaim:
-    """Claim a member for a request. The shell answers once, with Succeeded, Conflicted or Failed, unless Abandoned is first."""
+    """Claim a member for a request. The shell answers once, with Succeeded, Conflicted or Failed; never after Abandoned."""
 
     request: int
     member: Member
@@ -162,7 +162,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Recycle:
-    """Give back or remove a member that no caller takes, although it was claimed, or may have been."""
+    """Give back or remove a member that was claimed, or may have been claimed, although no caller takes it."""
 
     uid: str
 

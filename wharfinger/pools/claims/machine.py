@@ -7,11 +7,11 @@ without waiting for the answer. `Limits.in_flight` bounds the number of claims u
 when a claim for them can be sent, so a request that waits never holds back a member.
 
 *Reservations*, and not timers, prevent a member from being handed out twice. A member is reserved from the moment its claim is
-sent, until the cache shows the state at the end of the claim, or a later one. The reservation ends
+sent, until the cache shows the member as the claim left it, or in a later state. The reservation ends
 
 * after a success, when the cache shows the version that the claim wrote;
-* after a conflict, when the cache shows any version above the claim's version, because the claim's version is known to be
-  outdated;
+* after a conflict, when the cache shows any version above the one at which the member was to be claimed, because that version is
+  known to be outdated;
 * after another failure, immediately, because the member has not changed.
 
 A reservation applies to a uid. So a member is not handed out twice if the cache is late, and a member that was deleted and made
@@ -20,7 +20,7 @@ again under the same name is a new one.
 =========== ==================================================================================================================
 event       what happens
 =========== ==================================================================================================================
-Enqueued    the request waits at the end of the line; or, if a member is ready, a claim for it starts at once
+Enqueued    the request waits at the end of the line; if a member is ready and the limit allows it, a claim starts immediately
 Withdrawn   the request leaves the line; if its claim is under way and succeeds, the member is recycled
 Seen        the member becomes ready if it is idle, not protected and not reserved, otherwise not ready; a reservation may end
 Lost        the member stops being ready; a reservation of it ends, unless its claim is under way
@@ -29,7 +29,7 @@ Conflicted  the request returns to its place in the line; at the limit of attemp
 Failed      the request is answered; if the cache shows the member idle, it becomes the last of the ready members
 TimePassed  requests past their deadline are answered; those with a claim under way only if `Limits.expires_claims`
 Closed      all requests that wait are answered; no more are accepted, and no more claims are sent
-Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
+Abandoned   requests with a claim under way are answered, and the members are recycled, since the claims may have succeeded
 =========== ==================================================================================================================
 
 Invariants (`tests/pools/claims/test_machine_rules.py`): each accepted request is answered exactly once by the time that the pool
@@ -231,7 +231,7 @@ def _fail(state: PoolState, request: int, effects: list[Effect]) -> None:
 
 
 def _taken(state: PoolState, request: int) -> Claim:
-    """Remove the claim of a request. Raises IllegalPoolEvent if no claim is under way for it."""
+    """Remove the claim of a request, and return it. Raises IllegalPoolEvent if no claim is under way for the request."""
     claim = state.claims.pop(request, None)
     if claim is None:
         raise IllegalPoolEvent(f"the claim of request {request} ended, but no claim for it is under way")
@@ -265,7 +265,7 @@ def _lose(state: PoolState, uid: str) -> None:
 
 def _reserve_until(state: PoolState, uid: str, version: int) -> None:
     """Keep the member reserved until the cache shows it at ``version`` or later. If the cache shows such a version already, or
-    the member is gone, do nothing.
+    the member is gone, end the reservation now.
     """
     member = state.members.get(uid)
     if member is None or member.version >= version:
@@ -276,7 +276,7 @@ def _reserve_until(state: PoolState, uid: str, version: int) -> None:
 
 
 def _admit(state: PoolState, uid: str) -> None:
-    """Make the member ready or not ready, according to its state in the cache; a member that is ready already keeps its place."""
+    """Make the member ready or not ready, according to its state in the cache. A member that was ready before keeps its place."""
     member = state.members.get(uid)
     if member is None or uid in state.reserved:
         return

@@ -13,8 +13,8 @@ BOUNDS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 class Snapshot:
     """A pool at one moment. ``waiting``: requests without a claim; ``in_flight``: claims under way.
 
-    ``reserved`` counts the members that are under claim, and those whose claim has ended while the cache does not show the
-    result yet.
+    ``reserved`` counts the members that are under claim, and the members whose claim has ended, but whose new state the cache
+    does not show yet.
     """
 
     ready: int

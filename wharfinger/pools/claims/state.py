@@ -58,8 +58,9 @@ class Counters:
 class RequestQueue:
     """The requests that wait, in the order of their numbers, and the earliest of their deadlines.
 
-    A request whose claim had a conflict is put back with its old number, and so before all later requests. Entries of
-    requests that no longer wait stay in the heaps until they reach the top, or until they are the majority.
+    A request whose claim had a conflict is put back with its old number, and so before all later requests. One heap sorts the
+    requests by number, and another by deadline. The entry of a request that no longer waits stays in a heap until it reaches the
+    top, or until such entries are the majority.
     """
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class RequestQueue:
         heappush(self._deadlines, (waiting.deadline, waiting.request))
 
     def take(self) -> Waiting:
-        """Remove the first request, and return it. The line must not be empty."""
+        """Remove the first request, and return it. The queue must not be empty."""
         while (number := heappop(self._order)) not in self._waiting:
             pass
         return self._removed(number)
@@ -121,7 +122,7 @@ class PoolState:
 
     ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in which
     they became ready. ``reserved`` are the members that must not be handed out. The value is None while the member is under
-    claim. After the claim, the value is the lowest version with the result of the claim, which the cache does not show yet.
+    claim. After the claim, the value is a version: the reservation ends when the cache shows this version or a later one.
     """
 
     limits: Limits

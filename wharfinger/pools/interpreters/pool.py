@@ -73,7 +73,7 @@ class InterpreterPool:
 
     @property
     def serves(self) -> bool:
-        """True if a zygote runs that is not about to be replaced, so that it makes sense to wait for a worker."""
+        """True if a zygote runs and is not about to be replaced. Only then does it make sense to wait for a worker."""
         return self.zygote_pid > 0 and not self._outdated.is_set()
 
     def expects_worker(self) -> bool:
@@ -81,11 +81,11 @@ class InterpreterPool:
         return len(self._workers) > 0 or self._budget.admits(self)
 
     def busy_processes(self) -> tuple[int, ...]:
-        """Return the zygote, which the memory budget counts but does not end."""
+        """Return the process id of the zygote, which the memory budget counts but does not end; () if no zygote runs."""
         return (self.zygote_pid,) if self.zygote_pid else ()
 
     def memory_bytes(self) -> int:
-        """Return the bytes of the zygote and of the idle workers, as measured last."""
+        """Return the memory of the zygote and of the idle workers in bytes, as measured last."""
         return self._budget.size_of((*self.busy_processes(), *(each.pid for each in self.idle_processes())))
 
     def idle_processes(self) -> Iterator[IdleProcess]:
@@ -93,11 +93,11 @@ class InterpreterPool:
         return self._workers.processes()
 
     def has_changed(self) -> bool:
-        """Return whether modules that the zygote has loaded were reinstalled since. Blocking."""
+        """Return whether any modules were reinstalled after the zygote had loaded them. Blocking."""
         return any(_changed_at(folder) != changed for folder, changed in self._folders.items())
 
     def renew(self) -> None:
-        """Request that the zygote and its idle workers be replaced; until then, no script is started warm."""
+        """Request a replacement of the zygote and its idle workers; until it is done, no script is started warm."""
         self._outdated.set()
 
     @property
@@ -187,7 +187,7 @@ class InterpreterPool:
                     await self._workers.retire_one()
 
     async def _retire_outdated(self) -> None:
-        """End the workers of a zygote if modules that it has loaded were replaced since."""
+        """End all idle workers if a replacement of the zygote was requested by `renew`."""
         while self._outdated.is_set() and len(self._workers):
             await self._workers.retire_one()
 

@@ -79,10 +79,10 @@ class ScriptEnd:
     def end(self, status: int) -> None:
         """End the interpreter with this status.
 
-        An interpreter takes apart all modules when it ends. Most of them were loaded by the zygote, and the kernel can free
-        these. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script loaded are taken
-        apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails, the
-        interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
+        An interpreter takes apart all modules when it ends. Most of them were loaded by the zygote, and the kernel frees their
+        memory anyway. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script loaded
+        are taken apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails,
+        the interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
         """
         try:
             self.end_threads()
@@ -93,7 +93,7 @@ class ScriptEnd:
                 sys.stdout.flush()
                 sys.stderr.flush()
                 self._exit(status)
-        except BaseException:  # noqa: BLE001, S110 - sys.exit runs into it again, and it is reported
+        except BaseException:  # noqa: BLE001, S110 - the error occurs again in sys.exit, which reports it
             pass
         sys.exit(status)
 
@@ -103,7 +103,7 @@ class ScriptEnd:
             setattr(sys, name, None)
         sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
         own = [("__main__", self.reference(sys.modules["__main__"]))]
-        # The newest module is the first. Those of the zygote are not touched, because a write would copy their memory.
+        # From the newest module to the oldest. The zygote's modules are not touched, because a write would copy their memory.
         for name in reversed(sys.modules):
             if name in self.all:
                 break
@@ -155,7 +155,7 @@ def has_finalizer_left() -> bool:
 
 
 def clear(names: dict[str, object]) -> None:
-    """Clear a module's names in the order in which the interpreter does."""
+    """Set the names of a module to None, except ``__builtins__``, in the same order as the interpreter at its end."""
     for private in (True, False):
         for name in list(names):
             if name != "__builtins__" and (name[:1] == "_" and name[1:2] != "_") >= private:

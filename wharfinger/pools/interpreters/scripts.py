@@ -1,13 +1,13 @@
 """The scripts that can be started warm: scripts whose interpreter is a plain Python, named without options.
 
 Workers are forked by a zygote (:mod:`~wharfinger.pools.interpreters.zygote`). A script is started warm only if a worker behaves
-as a new process would. So the environment of the zygote has the variables that an interpreter reads when it starts, and these
-variables are part of the key of a zygote. All other variables are set when the worker gets its script. The functions
-block, so they are called in a thread.
+as a new process would. So the environment of the zygote has the variables that an interpreter reads when it starts, and scripts
+with other values of these variables need another zygote. All other variables are set when the worker gets its script. The
+functions of this module block, so they are called in a thread.
 
 A zygote runs as this process's user, and imports modules before a worker switches to the user of a run. So if a run has a user of
 its own, its interpreter and the variables that it reads must come from the user who runs this process and not from a package:
-otherwise the package would run its code as this user.
+otherwise the package could run its code as the user of this process.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 An interpreter gets a pool when its first script is run. Even a script that can be started warm is started as a new process in
 these cases: its interpreter has no pool yet, or the pool is still starting; the limit of pools or of memory is reached; no worker
-is free in time; or a worker finds that the script would behave differently in it.
+is free in time; or a worker finds that the script would behave differently in the worker.
 """
 
 import logging
@@ -86,7 +86,9 @@ class WarmStarts:
                 child = (await pool.claim(Job(command, limits, start))).take()
             except (PoolFullError, NoMemberError, ConflictError) as error:
                 why = error.__cause__ or error
-                log.debug("%s is started as a new process, because no warm interpreter took it: %s", command.argv[0], why)
+                log.debug(
+                    "%s is started as a new process, because no warm interpreter took it: %s", command.argv[0], why
+                )
                 if isinstance(error.__cause__, RefusedError):
                     self._remember_cold(key)
             else:

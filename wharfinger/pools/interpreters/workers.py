@@ -97,7 +97,7 @@ class ClaimedWorker:
         self._child = child
 
     def take(self) -> Adopted:
-        """Return the child, which now belongs to the caller. Raises ConflictError if it was ended by the close of its pool."""
+        """Return the child, which now belongs to the caller. Raises ConflictError if the child was ended when its pool closed."""
         return self._workers.release(self._child)
 
 
@@ -171,13 +171,13 @@ class WarmWorkers:
         return child
 
     async def retire_one(self) -> None:
-        """End the idle worker that was added last, if there is one. The call is shielded; the worker is killed at once."""
+        """End the idle worker that was added last, if there is one. The call is shielded; the worker is killed immediately."""
         uid = next(reversed(self._idle), None)
         if uid is not None:
             await self._retire(uid)
 
     async def close(self) -> None:
-        """End all workers that are idle, or were handed over but not taken. Shielded; all workers are killed at once."""
+        """End all workers that are idle, or that run a script but were not taken. Shielded; they are killed immediately."""
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
                 for uid in tuple(self._idle):
@@ -206,7 +206,7 @@ class WarmWorkers:
                 await self._end_idle(watched.idle)
 
     async def _watch(self, watched: _Watched) -> None:
-        """Wait until an idle worker ends, because a user or the kernel (out of memory) kills it, and remove it from the pool."""
+        """Wait until an idle worker ends unexpectedly, for example because the kernel kills it, and remove it from the pool."""
         try:
             with watched.scope:
                 if not watched.scope.cancel_called:
@@ -237,7 +237,7 @@ class WarmWorkers:
             return b""
 
     async def _end_idle(self, idle: Idle) -> None:
-        """End a worker that has no script, and so has started nothing."""
+        """End a worker that has no script yet, and so has no child processes."""
         with trio.CancelScope(shield=True):
             idle.control.close()
             with suppress(ProcessLookupError):

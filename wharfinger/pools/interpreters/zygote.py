@@ -1,8 +1,8 @@
 """A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
 
-A worker is a child of this process: it is waited for, measured, signaled and swept like any child that this process starts
-itself. The ledger has an entry for a worker before the worker exists. The worker waits on its control socket, and ends when the
-socket is closed, so a daemon that was killed leaves no workers behind.
+A worker is a child of this process: it is waited for, measured, signaled and ended like any child that this process starts
+itself. The ledger of processes (:mod:`wharfinger.process.ledger`) has an entry for a worker before the worker exists. The worker
+waits on its control socket, and ends when the socket is closed, so a daemon that was killed leaves no idle workers behind.
 """
 
 import json
@@ -99,8 +99,8 @@ class Zygote:
     async def end_late(self) -> None:
         """End workers whose fork was not reported in time; call it when the zygote has ended. Shielded.
 
-        Then no process except the worker has the other end of its socket, so the worker's report, or the end of the stream,
-        comes without delay.
+        Once the zygote has ended, no process except the worker has the other end of the worker's socket. So the worker's report,
+        or the end of the stream, can be read without delay.
         """
         with trio.CancelScope(shield=True):
             while self._late:

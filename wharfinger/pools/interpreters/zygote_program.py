@@ -51,7 +51,7 @@ _CLONE_PARENT = 0x0000_8000
 _CLONE_CHILD_CLEARTID = 0x0020_0000
 _CLONE_CHILD_SETTID = 0x0100_0000
 _CLONE = {"x86_64": 56, "aarch64": 220}
-"""The number of clone(2), by machine."""
+"""The system call number of clone(2) on each type of machine."""
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_GET_TID_ADDRESS = 40
@@ -90,7 +90,7 @@ if not TYPE_CHECKING:
         exec(compile(_opened.read(), _file, "exec", dont_inherit=True), vars(script_end))  # noqa: S102 - our own
 
 _process = ctypes.PyDLL(None, use_errno=True)
-"""The functions of the process, called with the interpreter's lock held, because there is only one thread."""
+"""The functions of the C library. A call does not release the interpreter's lock (GIL): no other thread needs the lock."""
 
 
 class Job(TypedDict):
@@ -171,7 +171,8 @@ class Zygote:
 def _omit_cleanup_of_openssl() -> None:
     """Initialize OpenSSL without its exit handler, which takes a millisecond to free memory that the process gives back anyway.
 
-    Modules that use OpenSSL do not initialize it again. With another library, or another version, do nothing.
+    Modules that use OpenSSL do not initialize it again. Do nothing if the interpreter has no OpenSSL, or a version without
+    this function.
     """
     try:
         found = importlib.machinery.PathFinder.find_spec("_hashlib")
@@ -239,7 +240,7 @@ def _address_of_token() -> int:
 
 
 def main() -> None:
-    """Serve until the socket is closed. Return only in a worker, when its script has run."""
+    """Fork workers until the socket is closed. Return only if this interpreter is unfit, or in a worker whose script has run."""
     own = socket.socket(fileno=int(sys.argv[1]))
     own.set_inheritable(False)
     try:
@@ -347,7 +348,7 @@ def _prepare(zygote: Zygote, job: Job) -> None:
     os.environ.clear()
     os.environ.update(job["environment"])
     if zygote.coerced is not None:
-        # Without a locale, Python sets this variable when it starts (PEP 538). With one, the job's own value is kept.
+        # If no locale is set, Python sets this variable when it starts (PEP 538). Otherwise, the job's own value is kept.
         os.environ["LC_CTYPE"] = zygote.coerced
     if os.environ.get("TZ") != zygote.zone:
         time.tzset()

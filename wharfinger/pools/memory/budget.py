@@ -1,4 +1,4 @@
-"""The memory budget of all pools: growth is refused beyond it, and idle processes end if it is exceeded.
+"""The memory budget of all pools: no process is started that would exceed it, and if it is exceeded, idle processes are ended.
 
 Each pool joins the budget as a Holder, and asks it (`admits`, `has_room`) before it starts a process. A task measures all
 processes every MEASURE_S while there are any: their sizes change, because a forked process gets a copy of each page that it
@@ -56,8 +56,8 @@ class Holder(Protocol):
 
 
 def longest_idle(idle: Sequence[IdleProcess], sizes: Mapping[int, Footprint], excess: int) -> list[IdleProcess]:
-    """Return the processes to end: those that have been idle longest, so many that their private memory is at least ``excess``.
-    Pure.
+    """Return the processes to end: those that have been idle longest, and only as many as needed to free ``excess`` bytes of
+    private memory. Pure.
     """
     found: list[IdleProcess] = []
     for process in sorted(idle, key=lambda each: each.since):
@@ -105,12 +105,12 @@ class MemoryBudget:
         return sum(self._sizes[pid].total if pid in self._sizes else TYPICAL for pid in pids)
 
     def has_room(self, holder: Holder | None = None) -> bool:
-        """Return whether one more process, of an existing or a new pool, would fit."""
+        """Return whether one more process of the pool ``holder`` would fit. None stands for a new pool."""
         expected, _ = self._largest.get(holder, (TYPICAL, 0.0)) if holder is not None else (TYPICAL, 0.0)
         return self.used + expected <= self.limit_bytes
 
     def admits(self, holder: Holder | None = None) -> bool:
-        """Return whether one more process may be started; a refusal is counted."""
+        """Return whether one more process of ``holder`` (None: of a new pool) may be started; a refusal is counted."""
         if self.has_room(holder):
             self._admitted.set()
             return True

@@ -1,4 +1,4 @@
-"""Hooks that keep running if their authors have chosen this: one program serves many runs, by a protocol of lines.
+"""Persistent hooks. If the author of a hook has chosen this, one program keeps running and does many runs of the hook.
 
 This folder may import ``memory``.
 """

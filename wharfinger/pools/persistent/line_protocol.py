@@ -1,4 +1,5 @@
-"""The lines between this process and a program that serves runs: one JSON object for each run, and one for its end. Pure.
+"""The lines between this process and a program that serves many runs of a hook: a JSON object requests each run, and another
+reports its end. Pure.
 
 A run, on the program's stdin::
 
@@ -38,7 +39,7 @@ class Answer:
 
 
 def run_line(run: int, variables: Mapping[str, str]) -> bytes:
-    """Return the line that asks for a run, with the variables that differ from those of other runs."""
+    """Return the line that requests a run, with the environment variables that are specific to this run."""
     return json.dumps({"run": run, "environment": dict(variables)}).encode() + b"\n"
 
 

@@ -45,7 +45,7 @@ command names. A run of another kind needs another program.
 class PersistentRun:
     """A run of a hook. ``owner`` is the name of the hook, unique among all packages.
 
-    ``command`` is equal for all runs of the program. ``variables`` are the environment variables that differ between runs.
+    ``command`` is equal for all runs that one program serves. ``variables`` are the environment variables of this run alone.
     """
 
     owner: str
@@ -55,7 +55,7 @@ class PersistentRun:
 
 @dataclass(slots=True)
 class Counters:
-    """Sums since the start. ``alone``: runs that were processes of their own. ``broken``: programs that ended within a run."""
+    """Sums since the start. ``alone``: runs that were processes of their own. ``broken``: programs that ended during a run."""
 
     runs: int = 0
     alone: int = 0

@@ -1,8 +1,9 @@
 """The controller of WorkerClaims: the trio shell around :mod:`~wharfinger.pools.pods.claim_machine`.
 
 Everything is level-triggered: each change of a claim, of its pods, of its pool or of its request puts the claim's key into one
-queue, and a few workers reconcile one key at a time. Between two reconciliations of a claim, the controller remembers the claim's
-request, whether its pool has just refused a request, and the version of the claim with the status that was written last.
+queue, and a few tasks each reconcile one key at a time. Between two reconciliations of a claim, the controller remembers the
+claim's request, whether its pool has just refused a request, and the version of the claim with the status that was written
+last.
 """
 
 import logging
@@ -190,7 +191,7 @@ class ClaimController:
             return ClaimFacts("", pods=pods, asked=_asked(pending)), None
         uid = find_str(obj, "metadata", "uid")
         if pending is not None and pending.uid != uid:
-            self._withdraw(key)  # an earlier claim of this name; its pod does not belong to this one
+            self._withdraw(key)  # the request of an earlier claim of this name, whose pod this claim must not get
             del self._pending[key]
             pending = None
         problem, spec = "", None
@@ -243,7 +244,7 @@ class ClaimController:
         async def watch() -> None:
             await request.answered.wait()
             if _answer(request) is Answer.CONFLICTED:
-                await trio.sleep(FULL_S)  # other clients keep changing the pods, or the daemon may not change pods now
+                await trio.sleep(FULL_S)  # other clients keep changing the pods, or the daemon has no permission now
             self.keys.add(key)
 
         self._tasks().start_soon(watch, name=f"request of {key}")
@@ -318,8 +319,8 @@ def _asked(pending: Pending | None) -> RequestState | None:
 
 
 def _answer(request: PodRequest) -> Answer | None:
-    """Return the answer to a request. If the daemon may not change pods now, the answer is CONFLICTED instead of FAILED, so that
-    a pod is requested again later.
+    """Return the answer to a request. If the daemon has no permission to change pods now, the answer is CONFLICTED instead of
+    FAILED, so that a pod is requested again later.
     """
     refused = request.answer is Answer.FAILED and isinstance(request.error, NotPermittedError)
     return Answer.CONFLICTED if refused else request.answer

@@ -80,7 +80,7 @@ class RequestState:
 
 @dataclass(frozen=True, slots=True)
 class ClaimFacts:
-    """All known facts about a claim. ``uid`` is empty if there is no such claim. ``pods`` are those whose label names the claim.
+    """All known facts about a claim. ``uid`` is empty if there is no such claim. ``pods``: those whose label names the claim.
 
     ``written`` is the status in the cache. ``open``: the claim's pool serves; ``full``: this pool has just refused a request.
     """

@@ -42,7 +42,7 @@ ClaimedPod: TypeAlias = PodState
 
 
 class NotPermittedError(ClaimError):
-    """The daemon may not change pods now. Neither the claim nor the pod is the cause, so the claim is to be repeated later."""
+    """The daemon has no permission to change pods now. It retries the claim later: neither the claim nor the pod is the cause."""
 
 
 class PodBackend:
@@ -60,7 +60,7 @@ class PodBackend:
         self.on_claimed: Callable[[PodState], None] = lambda _pod: None
         """Called with the present state of a pod that was claimed."""
         self.on_doomed: Callable[[str], None] = lambda _uid: None
-        """Called with the uid of a pod that is not needed any more unless a claim has it."""
+        """Called with the uid of a pod that has become doomed."""
         self.doomed: set[str] = set()
 
     def use(self, pool: PoolSpec) -> None:
@@ -140,7 +140,7 @@ class PodBackend:
                     problem = str(error)
                 await trio.sleep(pause_s)
         if sent == denied:
-            log.warning("%s: the daemon may not claim it: %s", pod.key, problem)
+            log.warning("%s: the daemon has no permission to claim it: %s", pod.key, problem)
             raise NotPermittedError(problem)
         self._doom(pod.uid)
         raise ConflictError(f"not known whether the pod was claimed: {problem}")
@@ -148,7 +148,7 @@ class PodBackend:
     async def _ours(self, pod: PodState, claim: ClaimSpec) -> JsonObject | None:
         """Return the pod if any attempt has claimed it for this claim; None if it is unchanged, or cannot be read.
 
-        Raises ConflictError if others changed it. The backend then uses the changed pod at once, and does not wait for the cache.
+        If others changed the pod, record its new state, without waiting for the cache, and raise ConflictError.
         """
         try:
             found = await self._client.get(pod.key)
@@ -194,7 +194,7 @@ class PodBackend:
 
 
 def _is_denied(error: ClusterError) -> bool:
-    """Return whether the API server refused the daemon's token or permission, and not the changed object (by admission)."""
+    """Return whether the daemon's token or permission was refused. A refusal of the changed pod by admission does not count."""
     if not isinstance(error, ApiError):
         return False
     return error.code == 401 or (error.code == 403 and "cannot patch resource" in error.message)

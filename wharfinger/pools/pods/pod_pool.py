@@ -61,8 +61,8 @@ PodRequest: TypeAlias = Request[ClaimSpec, ClaimedPod]
 class PodPool:
     """The pool of one WorkerPool. `run` serves it until `stop`; all other methods are for the trio thread.
 
-    The names of its pods begin with ``prefix``; no other pool has ever had this prefix. ``written`` is the status as it was last
-    written.
+    The names of its pods begin with ``prefix``, which has a random part, so that no earlier pool had the same prefix. ``written``
+    is the status as it was last written.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class PodPool:
         self.ended = trio.Event()
         """Set when every accepted request is answered and nothing is written any more."""
         self.on_serving: Callable[[], None] = lambda: None
-        """Called when requests are accepted."""
+        """Called once, when the pool begins to accept requests."""
         self.invalid = ""
         """The reason why the last specification cannot be used; empty if it can."""
         self._client = client
@@ -129,11 +129,11 @@ class PodPool:
     # --- for inspection
 
     def numbers(self) -> PoolNumbers:
-        """Return the number of its pods in each state."""
+        """Return the number of the pool's pods in each state."""
         return numbers(self._state, trio.current_time())
 
     def snapshot(self) -> Snapshot | None:
-        """Return the numbers of its scheduler; None while it does not serve."""
+        """Return the numbers of the pool's scheduler; None before the pool begins to serve."""
         return self._scheduler.snapshot() if self._scheduler is not None else None
 
     def position(self, request: PodRequest) -> int:
@@ -241,7 +241,7 @@ class PodPool:
         return RetireSettled(pod.uid, pod.version)
 
     async def _is_unchanged(self, pod: PodState) -> bool:
-        """Return whether a pod is, or may be, unchanged after all; in this case, the cache will show no later version of it."""
+        """Return whether a pod is, or may be, unchanged after all. If so, the cache may never show a later version of it."""
         try:
             now = read_pod(await self._client.get(pod.key))
         except NotFoundError:

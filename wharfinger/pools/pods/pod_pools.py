@@ -1,4 +1,4 @@
-"""All WorkerPools and WorkerClaims of a cluster, served for as long as a block runs.
+"""All WorkerPools and WorkerClaims of a cluster, served while the block of `open_pod_pools` runs.
 
 The parts start in this order: first the caches of pods, pools and claims; then a task for each pool; then the controller of
 claims. They end in the reverse order: first, no further pods are requested for claims; then every accepted request is answered,
@@ -40,7 +40,7 @@ from wharfinger.pools.pods.resources import (
 log = logging.getLogger(__name__)
 
 CLOSING_S: Final = 15.0
-"""The time that the end may take, in which claims under way can finish and results are written to the claims."""
+"""The time limit of the shutdown. In this time, claims under way can finish, and results are written to the WorkerClaims."""
 SALT_CHARS: Final = 5
 
 

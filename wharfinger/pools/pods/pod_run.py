@@ -105,7 +105,7 @@ class _Place:
 
 
 class PodRuns:
-    """A runner of programs in pods. The caller limits how many run at once."""
+    """A runner of programs in pods. The caller limits how many programs run at the same time."""
 
     def __init__(self, client: ClusterClient, executor: Executor) -> None:
         self._client = client
@@ -150,7 +150,7 @@ class PodRuns:
                 log.warning("%s: not deleted within %g s; the next run of a hook in a pod tries again", claim, REMOVE_S)
 
     async def _claimed(self, claim: ObjectKey, run: PodRun) -> ObjectKey:
-        """Request a pod, and return it."""
+        """Request a pod with the WorkerClaim ``claim``, wait for it, and return its key. Raises PodRunError if there is none."""
         obj: JsonObject = {
             "apiVersion": WORKER_CLAIM.api_version,
             "kind": WORKER_CLAIM.kind,

@@ -1,8 +1,8 @@
 """The state of a pod of a pool, and the objects and patches that are written for pods. Pure.
 
-A pod is *idle* until it is *claimed*, or until its pool gives it up; then it is *retiring*. Both changes are written with the
-pod's resourceVersion, so only one of two writers succeeds, and a pod that was claimed is never retired. Any other value of the
-phase label counts as claimed: the pod belongs to the writer of that value, and is left as it is.
+A pod is *idle* at first. It becomes *claimed* when a claim gets it, or *retiring* when its pool gives it up. Both changes are
+written with the pod's resourceVersion, so only one of two writers succeeds, and a pod that was claimed is never retired. Any
+other value of the phase label counts as claimed: the pod belongs to the writer of that value, and is left as it is.
 
 Versions are resourceVersions as numbers. They are decimal numbers that grow with each change: Kubernetes guarantees this since
 1.35, and earlier servers with etcd behave in the same way.

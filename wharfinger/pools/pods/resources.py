@@ -172,7 +172,9 @@ def _count(obj: JsonObject, name: str, default: int, *, least: int, most: int = 
 
 
 def _check_keys(texts: JsonObject, where: str) -> None:
-    """Refuse keys that the daemon writes itself, and values that are not texts. Raises PoolSpecError."""
+    """Raise PoolSpecError for a key that is not a qualified name, or that the daemon writes itself, and for a value that is not a
+    text.
+    """
     for key, value in texts.items():
         if not is_qualified_name(key):
             raise PoolSpecError(f"{where}: expected a name such as example.com/name, found {key!r:.80}; correct it")
@@ -186,5 +188,5 @@ _WRITTEN: Final = frozenset({POOL_LABEL, PHASE_LABEL, TEMPLATE_LABEL, CLAIM_LABE
 
 
 def owner_reference(resource: ResourceType, name: str, uid: str) -> JsonValue:
-    """Return the reference that makes an object the controller of a pod."""
+    """Return the owner reference with which an object becomes the controller of a pod."""
     return {"apiVersion": resource.api_version, "kind": resource.kind, "name": name, "uid": uid, "controller": True}

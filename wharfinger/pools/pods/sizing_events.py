@@ -78,7 +78,7 @@ class PodChecked:
 
 @dataclass(frozen=True, slots=True)
 class RetireSettled:
-    """A pod was retired, as a PodSeen has shown; or it was not retired, because others changed it after ``version``."""
+    """A pod was retired, as a PodSeen has shown; or it was not, because others changed it after ``version``, or deleted it."""
 
     uid: str
     version: int
@@ -86,7 +86,7 @@ class RetireSettled:
 
 @dataclass(frozen=True, slots=True)
 class WriteFailed:
-    """A pod could not be retired or deleted for another reason."""
+    """The write that was to retire or delete a pod failed, but not because others had changed or deleted the pod."""
 
     uid: str
     problem: str

@@ -88,8 +88,8 @@ def endpoint_slice(endpoint: Endpoint, port: int) -> JsonObject | None:
     the Service has a selector.
 
     The pods of daemons on standby have the same labels as the pod of the leader, but do not listen. So a Service with a
-    selector would send some requests to standby daemons, where they fail. With the failure policy ``Fail``, the API server
-    would then refuse what users write.
+    selector would send some requests to standby daemons, where they fail. If the webhook of a hook has the failure policy
+    ``Fail``, the API server would then refuse requests of users.
     """
     if endpoint.service is None or not endpoint.pod:
         return None

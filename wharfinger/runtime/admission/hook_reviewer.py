@@ -3,7 +3,7 @@ effect of a failure.
 
 A review runs the package's hook outside of the package's queue, and without a slot for hook runs. Otherwise a package that
 applies an object would wait for its own webhook, which would wait in the package's queue; and a hook that changes an object
-would wait for a review that needs the slot of this hook. Reviews have slots of their own
+would wait for a review, which would wait for the slot that this hook holds. Reviews have slots of their own
 (:mod:`~wharfinger.runtime.admission.review_slots`). A review releases its slot before its object patches are applied, because a
 patch may need another review. A review may take 80 % of the time that the API server waits for it. If the hook gives no valid
 answer in time, its failure policy decides, just as the API server would decide without an answer.

@@ -124,7 +124,9 @@ class HookWebhooks:
             await self._erase(package, conversions=conversions)
 
     async def _erase(self, package: str, *, conversions: bool) -> None:
-        """Remove all objects that publish a package's webhooks, even those that another daemon wrote. Raises ClusterError."""
+        """Remove the webhook configurations of a package, even those that another daemon wrote. If ``conversions`` is true,
+        remove the conversions of its CRDs, too. Raises ClusterError.
+        """
         for resource in CONFIGURATIONS.values():
             await self._delete(ObjectKey(resource, "", configuration_name(package)))
         if conversions:
@@ -200,7 +202,7 @@ class HookWebhooks:
                 await self._erase(package, conversions=True)
 
     async def run(self, known: Callable[[], frozenset[str]]) -> None:
-        """Undo changes that others make, until cancelled. ``known`` returns the names of all packages."""
+        """Undo changes that others make, until cancelled. ``known`` returns the names of all packages that this daemon knows."""
         async with trio.open_nursery() as nursery:
             for resource in (*CONFIGURATIONS.values(), DEFINITION):
                 nursery.start_soon(self._follow, resource, name=f"webhooks: {resource.plural}")

@@ -2,16 +2,16 @@
 
 A resource is refused only for one of these reasons:
 
-* a spec that cannot be read, and a name that allows no release;
-* a release that belongs to another package, and a Module whose release would have to move to another namespace;
+* a spec that cannot be read, or an unsuitable name: one that is too long for a release, or the name of a Module with a dot;
+* a release that belongs to another package, or a Module whose release would have to move to another namespace;
 * settings that violate the schema or a rule of the loaded version, if the resource asks for that version and contains all of
   its settings itself;
 * a cycle of dependencies.
 
 Requirements that are not met now cause only a warning, because the missing package may be created next. A removal, a disable
-or a version change that the guard of dependents will hold back causes only a warning, too. A resource that is being deleted is
-always admitted, and so is a change that leaves the spec and the annotations as they are: finalizers and statuses must be
-writable in any case.
+or a version change that would break dependents causes only a warning, too, and the daemon holds it back later (see
+:mod:`wharfinger.runtime.controllers.guard`). A resource that is being deleted is always admitted, and so is a change that leaves
+the spec and the annotations as they are: finalizers and statuses must be writable in any case.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ ADMITTED: Final = Judgement()
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The checks of resources that are about to be stored. ``local_packages`` are the folders in which repositories may lie."""
+    """The checks of resources that are about to be stored. Local repositories must be in a folder of ``local_packages``."""
 
     runtime: Runtime
     local_packages: Sequence[Path] = ()
@@ -87,9 +87,7 @@ class Judge:
         return Judgement(settings.refusal, (*warnings, *settings.warnings)[:SHOWN])
 
     def judge_removal(self, obj: JsonObject) -> Judgement:
-        """Return the judgement on a removal. It is always admitted, with a warning if the guard of dependents will hold it
-        back.
-        """
+        """Return the judgement on a removal. It is always admitted, with a warning if the daemon will hold the removal back."""
         try:
             match find_str(obj, "kind"):
                 case "Application":
@@ -105,7 +103,7 @@ class Judge:
         return Judgement(warnings=self._would_break(identity.name, "the removal", None))
 
     def _held(self, spec: PackageSpec, obj: JsonObject, old: JsonObject | None) -> tuple[str, ...]:
-        """Return a warning if the guard of dependents will hold back a disable or a version change."""
+        """Return a warning if the daemon will hold back a disable or a version change, because it would break dependents."""
         name, scheduler = spec.id.name, self.runtime.scheduler
         instance, node = self.runtime.instances.get(name), scheduler.node(name)
         if old is None or instance is None or node is None or is_ignoring(obj):

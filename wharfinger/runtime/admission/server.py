@@ -1,8 +1,8 @@
 """The admission server: it answers API servers over HTTPS, renews its certificate, and writes the webhook's configuration.
 
-Failures here are logged, and the work is retried. Only packages whose hooks are webhooks wait for the certificate. A daemon on
-standby does not serve, because it has no loaded packages. While no daemon is at work, API servers admit resources without a
-judgement. If a judgement takes too long, the resource is admitted with a warning.
+A failure here does not stop the daemon: it is logged, and the work is retried. Only packages whose hooks are webhooks wait for
+the certificate. A daemon on standby has no admission server, because it has no loaded packages. While no daemon is at work, API
+servers admit resources without a judgement. If a judgement takes too long, the resource is admitted with a warning.
 
 A certificate is replaced in this order: first it is stored in the Secret, then both authorities are written into the
 configuration, and last the server uses it.

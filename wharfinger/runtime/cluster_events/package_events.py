@@ -35,7 +35,9 @@ def nothing_found(_key: ObjectKey) -> JsonObject | None:
 
 
 class PackageEvents:
-    """The recorder's connection to a runtime. Nothing is recorded before ``runtime`` and ``find`` are set."""
+    """The connection between a runtime and the recorder, which writes the Events. Changes of status and corrections of drift are
+    not recorded before ``runtime`` and ``find`` are set.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

@@ -1,11 +1,12 @@
-"""The recorder of Kubernetes Events (``events.k8s.io/v1``): it never blocks its callers, and costs little even if many Events
+"""The recorder of Kubernetes Events (``events.k8s.io/v1``). It never blocks its callers, and costs little even if many Events
 occur.
 
-`Recorder.record` only keeps the Event in memory; a task writes one Event after the other, with a pause of WRITE_PAUSE_S.
-Everything is bounded: equal Events are one series, the number of different Events about the same object is limited
-(:mod:`~wharfinger.runtime.cluster_events.series`), and at most MAX_SERIES series are kept. Events beyond these limits, and
-Events that the API server refuses, are dropped and counted. A write that may succeed later is tried up to ATTEMPTS times.
-Unwritten Events are lost when the process ends; Kubernetes defines Events as best-effort data.
+`Recorder.record` only keeps the Event in memory; a task writes one Event after the other, with a pause of WRITE_PAUSE_S
+between two writes. The memory and the number of writes are limited: equal Events form one series, the number of different
+Events about the same object is limited (:mod:`~wharfinger.runtime.cluster_events.series`), and at most MAX_SERIES series are
+kept. Events beyond these limits, and Events that the API server refuses, are dropped and counted. If a write fails for a reason
+that may be temporary, it is tried again, up to ATTEMPTS times in all. Unwritten Events are lost when the process ends;
+Kubernetes defines Events as best-effort data.
 """
 
 import logging
@@ -53,8 +54,8 @@ MAX_REPORTER: Final = 128
 WRITE_PAUSE_S: Final = 0.05
 """The pause between two writes, so that the installation of many packages does not flood the API server with Events."""
 ATTEMPTS: Final = 10
-"""The number of attempts to write an Event while the API server does not answer; the pauses between them add up to about a
-minute.
+"""The number of attempts to write an Event, if each attempt fails for a reason that may be temporary. The pauses between the
+attempts add up to about 26 seconds.
 """
 WARN_S: Final = 600.0
 SERVER_ERROR: Final = 500
@@ -72,7 +73,7 @@ class Subject:
     uid: str
 
     def reference(self) -> JsonObject:
-        """Return the ObjectReference."""
+        """Return the subject as an ObjectReference of the Kubernetes API."""
         parts = {"namespace": self.namespace, "uid": self.uid}
         return {
             "apiVersion": self.api_version,
@@ -102,7 +103,7 @@ class Recorder:
     """The recorder of one daemon. Made by :func:`open_recorder`."""
 
     def __init__(self, client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = "") -> None:
-        """Prepare to record as the daemon with the identity ``instance``; its ``shard`` becomes part of the reporter's name."""
+        """Record for the daemon with the identity ``instance``; its ``shard`` becomes part of ``reportingController``."""
         self._reporter = f"{REPORTER}/{shard}" if shard else REPORTER
         self._client = client
         self._now = now
@@ -116,10 +117,10 @@ class Recorder:
         self._swept_s = float("-inf")
         self._warned_s = float("-inf")
         self.dropped = 0
-        """The number of Events that were not written."""
+        """The number of Events that were dropped. For some of them, only the last count was not written."""
 
     def record(self, subject: Subject, reason: EventReason, note: str, related: Subject | None = None) -> None:
-        """Arrange that an Event is written, or counted if it repeats an earlier Event. Returns at once."""
+        """Arrange that an Event is written, or counted if it repeats an earlier Event. Does not wait for the write."""
         key, now_s, at = RecordedEvent(subject, reason, _cut(note), related), trio.current_time(), self._now()
         known = self._series.get(key)
         if known is not None and not is_over(known, now_s):
@@ -149,7 +150,7 @@ class Recorder:
     # -- internal
 
     def _step(self, key: RecordedEvent, event: SeriesEvent) -> Create | Update | None:
-        """Apply the event to the series, plan the time of the next step, and return the write that is due now."""
+        """Apply ``event`` to the series of ``key``, plan the time of the next step, and return the write that is due now."""
         series = self._series.get(key)
         if series is None:
             return None
@@ -226,7 +227,7 @@ class Recorder:
         await self._client.merge_patch(where, {"series": _counted(series)})
 
     def _new_name(self, subject: Subject, at: datetime) -> str:
-        """Return a name in the form that client-go's recorder uses: the object's name and a time in hexadecimal."""
+        """Return a name in the form that client-go's recorder uses: the name of the subject, and a time in hexadecimal."""
         number = max(int(at.timestamp() * 1e9), self._last_name + 1)
         self._last_name = number
         return f"{subject.name[:MAX_NAME]}.{number:x}"
@@ -257,7 +258,7 @@ class Recorder:
             log.warning("an Event %s about %s was not written: %s", key.reason, where, why)
 
     def _sweep(self, now_s: float) -> None:
-        """Forget series that have ended, at most once a second."""
+        """Forget the series that have ended, and the allowances that are full. Do this at most once a second."""
         if now_s - self._swept_s < 1.0:
             return
         self._swept_s = now_s

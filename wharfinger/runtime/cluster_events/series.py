@@ -1,22 +1,22 @@
-"""The series of equal Events: when their object is created, and when a higher count is written to it. Pure.
+"""The series of equal Events. The rules decide when the API object of a series is created or gets a higher count. Pure.
 
 Events with the same subject, reason and text are one series, and are written as one object, as by client-go's recorder. The
 first Event of a series is written as soon as the recorder can write. A repetition only raises the count, and the count is
 written at most every UPDATE_S.
 
-=========  ================================  ==========================  =================================
-event      when                              new state                   effects
-=========  ================================  ==========================  =================================
-Observed   always                            one more, seen now          write UPDATE_S after the last write
-Due        no repetition since the write     unchanged                   none
-Due        never written                     unchanged                   create
-Due        written less than UPDATE_S ago    unchanged                   write UPDATE_S after the last write
-Due        otherwise                         unchanged                   update
-Written    always                            written now                 none; write the rest later if the
-                                                                         count has risen meanwhile
-Lost       the Event is gone                 as if observed once, never  create
-                                             written
-=========  ================================  ==========================  =================================
+=========  ================================  ===========================  ==============================================
+event      when                              new state                    effect
+=========  ================================  ===========================  ==============================================
+Observed   always                            the count grows by one       wait until UPDATE_S after the last write
+Due        the count is already written      unchanged                    none
+Due        the Event was never written       unchanged                    create
+Due        written less than UPDATE_S ago    unchanged                    wait until UPDATE_S after the last write
+Due        otherwise                         unchanged                    update
+Written    the count has risen meanwhile     this count is written        wait for UPDATE_S
+Written    otherwise                         this count is written        none
+Lost       always                            as if observed once, and     create
+                                             never written
+=========  ================================  ===========================  ==============================================
 """
 
 import math
@@ -28,9 +28,9 @@ UPDATE_S: Final = 30.0
 FORGET_S: Final = 360.0
 """The time after which a series without repetitions ends; a later repetition is a new Event. client-go uses the same time."""
 BURST: Final = 25.0
-"""The number of different Events about one object that are written without a pause."""
+"""The number of different Events about one object that are accepted in quick succession."""
 REFILL_S: Final = 60.0
-"""The time after which one more Event about an object may be written."""
+"""The time after which one more Event about the object is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An equal Event occurred again."""
+    """The Event of the series occurred again."""
 
     now_s: float
     at: datetime
@@ -63,7 +63,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The API server has stored this count."""
+    """The API server has stored the count ``count``."""
 
     now_s: float
     count: int
@@ -103,7 +103,7 @@ def begun(now_s: float, at: datetime) -> Series:
 
 
 def step(series: Series, event: SeriesEvent) -> tuple[Series, Effect | None]:
-    """Return the new state and the effect of an event; see the table above."""
+    """Return the new state and the effect of an event; see the table at the top of this file."""
     match event:
         case Observed(now_s, at):
             after = replace(series, count=series.count + 1, last=max(at, series.last), seen_s=now_s)
@@ -137,7 +137,7 @@ def _pause(series: Series, now_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The number of new Events about one object that may still be written; it grows by one every REFILL_S seconds, up to
+    """The number of new Events about one object that are still accepted; it grows by one every REFILL_S seconds, up to
     BURST.
     """
 
@@ -145,12 +145,12 @@ class Allowance:
     at_s: float = -math.inf
 
     def use(self, now_s: float) -> "Allowance | None":
-        """Return the allowance that is left after one more Event; None if that Event may not be written."""
+        """Return the allowance that is left after one more Event; None if that Event is not accepted."""
         left = self._grown(now_s)
         return Allowance(left - 1, now_s) if left >= 1 else None
 
     def is_full(self, now_s: float) -> bool:
-        """Return whether this allowance has grown back to BURST, and may be forgotten."""
+        """Return whether this allowance has grown back to BURST, so that it can be forgotten."""
         return self._grown(now_s) >= BURST
 
     def _grown(self, now_s: float) -> float:

@@ -1,8 +1,9 @@
 """The rules that decide which changes of a package's status are worth an Event. Pure.
 
 `next_story` compares a status with the one before. Successful work is reported once, when it is complete. A problem is reported
-when it occurs, and again when it occurs in a later attempt. The recorder then only raises the count of the first Event, because
-equal Events are one series. The texts come from the status, in which secrets are masked already.
+when it occurs, and again when it occurs in a later attempt. If the second report follows soon, the recorder only raises the
+count of the first Event, because equal Events form one series. The texts come from the status, in which secrets are masked
+already.
 
 A restarted daemon verifies installed packages. A package that was only verified has not changed, so it gets no Event.
 """
@@ -28,7 +29,7 @@ from wharfinger.runtime.versions.rollback_note import REQUESTED
 _HOOKS: Final = frozenset({Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED, Reason.HOOK_FAILED})
 _UNHEALTHY: Final = frozenset({Reason.UNHEALTHY, Reason.WORKLOAD_FAILED})
 _OF_REPOSITORY: Final = frozenset({Reason.REPOSITORY_INVALID, Reason.REGISTRY_FAILED, Reason.REGISTRY_REFUSED})
-"""The failure reasons for which an Event is recorded about the package and another one about its repository."""
+"""The failure reasons for which two Events are recorded: one about the package, and one about its repository."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""The copies of the cluster's objects from which the controllers work. The copies need only reads, so a daemon on standby
-keeps them, too.
+"""The informers with the copies of objects that the controllers use. Informers only read from the cluster, so a daemon on
+standby runs them, too.
 """
 
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ Lease lists the objects of older caches again.
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The informers of the daemon's own kinds, and of namespaces whose labels concern their packages. Made by `open_caches`."""
+    """The informers of the daemon's own kinds, and of namespaces that have labels of Wharfinger. Made by `open_caches`."""
 
     applications: Informer
     modules: Informer

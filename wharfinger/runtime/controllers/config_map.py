@@ -11,8 +11,8 @@
       sysctlTunerMaintenance: NoResourceReconciliation
 
 Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A ConfigMap with a
-mistake is not adopted at all, because a wrong part may change the meaning of the other parts; `problems` lists every mistake.
-A key that names an unknown module is only a warning, because modules come and go.
+mistake is not adopted at all, because a wrong part may change the meaning of the other parts; ``problems`` lists every mistake.
+A key that names an unknown module causes only a warning, because the module may have been removed, or may be added later.
 
 Settings must be objects, because they are merged with other objects. A list under a module's key is refused, although
 addon-operator accepts it.

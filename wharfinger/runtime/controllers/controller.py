@@ -270,8 +270,9 @@ class Controller:
         update(spec, source, settings)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Report that the change is held. Only a suspension is adopted from the resource, because a suspension breaks no
-        dependent. If the change was already held when this process started, run the package in its installed version.
+        """Report that a change of the resource is held. If the resource also suspends the package, adopt only the suspension,
+        because a suspension breaks no dependent. If the change was already held when this process started, run the package in
+        its installed version.
         """
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
@@ -327,8 +328,8 @@ class Controller:
             return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
-        """Set the wanted finalizers. Return False if the informer's copy is out of date; its next change triggers another
-        reconciliation.
+        """Set the wanted finalizers. Return False if the informer's copy of the object is out of date; the update of this copy
+        will trigger another reconciliation.
         """
         entries: list[JsonValue] = list(finalizers)
         version = find_str(obj, "metadata", "resourceVersion")
@@ -367,7 +368,7 @@ class Controller:
         return self.applications if key.resource == APPLICATION else self.modules
 
     async def work(self) -> None:
-        """Reconcile names forever, and repeat failed reconciliations after a growing pause."""
+        """Take names from the inbox and reconcile them, forever; repeat failed reconciliations after a growing pause."""
         while True:
             name = await self.keys.take()
             try:

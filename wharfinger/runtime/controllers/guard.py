@@ -1,29 +1,29 @@
 """The guard of dependents: it holds back removals, disables and version changes that would break them.
 
 It is consulted when a package is to be removed or turned off (its object is deleted, a Module has ``enabled: false``, or a
-Module has no ``enabled`` any more and the daemon's bundle does not contain it), and when a package is to get another version. A
-package that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be met any
-more: a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that the new
-version falls into. Then the change is **held**: no part of the change begins or is adopted, and the installed package keeps
-running. The scheduler finds these packages by trying the change out (`Scheduler.would_break`). A package that is off never
-stands in the way; a suspended package can.
+Module has no ``enabled`` any more and the daemon's bundle does not contain it), and when a package is to get another version.
+Another package that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be
+met any more: a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that
+the new version falls into. Then the change is **held**: no part of the change begins or is adopted, and the installed package
+keeps running. The scheduler finds the packages that stand in the way by trying the change out (`Scheduler.would_break`). A
+package that is off never stands in the way; a suspended package can.
 
 =====================================  ====================  ====================================================================
 what stands in the way                 reason                the hold ends when
 =====================================  ====================  ====================================================================
 a package that is kept                 WouldBreakDependents  it is removed or drops the requirement, or a user accepts the change
-a package that is removed, too         WaitingForDependents  it is gone, because dependents are removed first
+a package that is removed, too         WaitingForDependents  it is gone (dependents are removed first)
 packages not loaded since the start    WaitingForDependents  each of them has been loaded, or has failed to load once
 =====================================  ====================  ====================================================================
 
-**Holds end.** A removal that has begun is never held again. The packages that are needed during the removal are recorded until
-the removal is complete. Held packages never wait for each other in a cycle, because a wait that would close a cycle is
-dropped. So one of the held packages may always proceed, unless a package that is kept stands in the way.
+**Holds end.** A removal that has begun is never held again. Until it is complete, the packages that the removed package needs
+are recorded, so that none of them is removed first. Held packages never wait for each other in a cycle, because a wait that
+would close a cycle is dropped. So one of the held packages may always proceed, unless a package that is kept stands in the way.
 
 If the namespace of a package is being deleted, the package is removed even if others need it, because its objects are being
 deleted anyway. If two members of one any-of group are to be removed, the first may be removed, and counts as removed when the
-second is judged. After its first failure, a package that cannot be loaded (because its registry is down, or its files are
-lost) no longer stands in the way of others, because its requirements are not known. If a package's resource cannot be acted on
+second is judged. If a package cannot be loaded (because its registry is down, or its files are lost), it no longer stands in
+the way of others after its first failed load, because its requirements are not known. If a package's resource cannot be acted on
 (for example, a Secret is missing), the package's requirements are read from its files on disk. A change that had begun before
 a restart continues. If a change was held before the restart, the package's requirements are read from its files on disk, too
 (:mod:`wharfinger.runtime.controllers.installed_packages`).
@@ -32,8 +32,8 @@ a restart continues. If a change was held before the restart, the package's requ
 reconcile the package. If its state then differs from the remembered state, the packages whose changes are held because of it
 are reconciled, too. The interval LOOK_S is only a safety net.
 
-The requirements of another version are known only after it is downloaded. If these requirements are not met, the package is
-paused like any other package, and nothing is deleted. A tag that is not a version (``latest``) cannot be compared with
+The requirements that the new version itself has are known only after it is downloaded. If these requirements are not met, the
+package is paused like any other package, and nothing is deleted. A tag that is not a version (``latest``) cannot be compared with
 constraints, so a change to such a tag is never held.
 """
 
@@ -103,7 +103,7 @@ class Guard:
         self._leaving: dict[str, frozenset[str]] = {}
         """The packages whose removal has begun, each with the packages that it needs until its removal is complete."""
         self._off: set[str] = set()
-        """The Modules that are to be off, if this change was admitted."""
+        """The Modules that are to be off, and whose change to off was admitted."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 

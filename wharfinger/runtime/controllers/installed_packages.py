@@ -140,7 +140,7 @@ class IdlePackages:
             return
         source, settings = found
         if not _is_as_applied(instance, instance.record.state, spec, source, settings):
-            self._say(instance, "its resource has, or may have, other changes beside the held change")
+            self._say(instance, "its resource has, or may have, other changes besides the held change")
             return
         self._said.pop(spec.id.name, None)
         enabled = None if spec.enabled is None else True

@@ -135,7 +135,7 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
 
 def is_managed(obj: JsonObject) -> bool:
-    """Return whether the daemon made a resource for a folder of a modules directory."""
+    """Return whether the daemon made a resource for a modules directory, one of its modules, or the global hooks."""
     return find(obj, "metadata", "labels", MANAGED_BY) == MODULES_DIR
 
 

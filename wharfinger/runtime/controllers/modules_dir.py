@@ -4,10 +4,10 @@ It translates addon-operator's way of installing (a directory of modules, a fold
 settings of all modules) into Wharfinger's own resources, so that no other part (scheduler, hooks, releases, status) needs to
 know about modules directories.
 
-Everything is level-triggered: after any change (of a folder, the ConfigMap, or a resource) everything is compared, and the
-differences are applied. Folders are scanned every RESCAN_S. If a directory cannot be read or the ConfigMap has a mistake at
-the start, the daemon does not start, like addon-operator. Later, the last valid state is used until the mistake is fixed;
-meanwhile the log and the Module ``global`` name the mistake.
+Everything is level-triggered: after any change (of a folder, the ConfigMap, or a resource), all resources are compared with the
+wanted ones, and the differences are applied. Folders are scanned every RESCAN_S. If a directory cannot be read or the ConfigMap
+has a mistake at the start, the daemon does not start, like addon-operator. Later, the last valid state is used until the
+mistake is fixed; meanwhile the log and the Module ``global`` name the mistake.
 
 A Module is removed if its folder is gone, but not if the folder exists and cannot be read. A resource without the label of
 managed resources belongs to another manager: it is not changed, and the folder's module of the same name is not installed.
@@ -268,8 +268,8 @@ async def open_modules_dir(
     """Keep resources up to date with folders while the body runs. The body begins once the resources are up to date. Raises
     StartError (in an exception group).
 
-    ``dirs`` and ``global_hooks`` are absolute, and must be among the folders that repositories may lie in. ``config_map`` is
-    the ConfigMap of settings; while it does not exist, there are no settings.
+    ``dirs`` and ``global_hooks`` are absolute, and must be among the ``local_packages`` of the controller (`open_controller`).
+    ``config_map`` is the ConfigMap of settings; while it does not exist, there are no settings.
     """
     async with open_informer(client, MODULE) as modules, open_informer(client, PACKAGE_REPOSITORY) as repositories:
         informers = modules, repositories

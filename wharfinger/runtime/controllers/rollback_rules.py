@@ -1,7 +1,7 @@
 """The rules that decide whether an upgrade has failed, and to which revision a package returns. Pure.
 
-An attempt to reach the state that a resource asks for is an *upgrade* if the package was Ready in another state before. It
-has failed
+An attempt to reach the state that a resource asks for is an *upgrade* if the package was Ready in another state before. An
+upgrade has failed
 
 * immediately, if a stage failed and cannot succeed without a change of its inputs;
 * if its stages failed more than ``spec.upgrade.retries`` times;
@@ -34,7 +34,7 @@ class Continues:
 
 @dataclass(frozen=True, slots=True)
 class HasFailed:
-    """The upgrade has failed for this reason."""
+    """The upgrade has failed, for the reason ``why``."""
 
     why: str
 
@@ -103,7 +103,7 @@ class NoTarget:
 
 
 def find_target(history: Sequence[Release], revision: int) -> Target | NoTarget:
-    """Return the revision that a user asks for."""
+    """Return the revision that a user asks for, or why the package cannot return to it."""
     if not history:
         return NoTarget("the package has no release, so it has no revisions")
     deployed = [release for release in history if was_deployed(release)]

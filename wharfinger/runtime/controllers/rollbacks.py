@@ -1,7 +1,7 @@
 """The rollbacks of a runtime: returns of packages to a former revision, instead of the state that their resources request.
 
-A rollback replaces the package, the version and the settings of a resource by those of a former revision, before they reach
-the runtime. So the package returns to that revision in the usual way, with its own hooks, from files that are on the disk.
+A rollback replaces the package, the version and the settings of a resource by those of a former revision, and passes the result
+to the runtime. So the package returns to that revision in the usual way, with its own hooks, from files that are on the disk.
 The package stays in that revision until the resource requests another state. If the former revision fails, too, the failure
 is reported, but the failed upgrade is not tried again. A change of the requested state ends the rollback, and the new state
 is tried.
@@ -123,7 +123,7 @@ class Rollbacks:
             instance.know_record(record)
 
     def forget(self, name: str) -> None:
-        """Discard the recorded state of a package that is gone, or belongs to another daemon, because others may change it."""
+        """Discard the recorded state of a package that is gone, or belongs to another daemon, which may change this state."""
         self._records.pop(name, None)
         self._due.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""The service that runs the controllers: it follows the objects that packages depend on, and has affected packages reconciled."""
+"""The service that runs the controllers: it watches the objects that packages depend on, and enqueues affected packages."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -56,12 +56,12 @@ class Intake:
                     self._look_at(key)
 
     async def follow_scopes(self) -> None:
-        """Enqueue the Applications of a namespace whose scope label changes."""
+        """Enqueue the Applications of a namespace when the scope label of the namespace changes."""
 
         await self.scopes.follow(self._look_into)
 
     async def follow_shards(self) -> None:
-        """Enqueue the Applications of a namespace whose shard changes."""
+        """Enqueue the Applications of a namespace when the shard label of the namespace changes."""
         await self.shards.follow(self._look_into)
 
     def _look_into(self, namespace: str) -> None:
@@ -70,7 +70,7 @@ class Intake:
                 self._look_at(key)
 
     async def follow_accounts(self) -> None:
-        """Enqueue the Applications of a namespace whose default account changes, and all Modules, because their releases may
+        """When the default account of a namespace changes, enqueue its Applications, and all Modules, because their releases may
         be in that namespace.
         """
 
@@ -125,8 +125,8 @@ async def open_controller(
     * ``require_account``: whether a package without a service account is refused.
     * ``verify_s``: the time after the start during which the status of a package is not written while the package is being
       verified.
-    * ``repository_client``, ``scan_source``: the client and the source for PackageRepositories, if they differ from those for
-      packages.
+    * ``repository_client``, ``scan_source``: the client, and the function that opens sources, for the scans of
+      PackageRepositories, if they differ from those for packages.
     * ``caches``: the caches that the daemon opened on standby; without them, caches are opened here.
     * ``shard``: the shard of this daemon. ``seizures`` takes over Applications from shards without a daemon, and ``moved`` is
       called for each Application that was given to another shard.

@@ -110,5 +110,5 @@ def _check_owner(path: Path) -> None:
 
 
 def _is_lock(path: Path) -> bool:
-    """Return whether the file is the lock of a daemon: it contains a process id. Other programs have empty files of this name."""
+    """Return whether the file contains a process id, as a daemon's lock does. Lock files of other programs are usually empty."""
     return path.is_file() and path.read_bytes()[:_PID_BYTES].strip().isdigit()

@@ -1,10 +1,11 @@
 """The takeover of releases that an earlier process applied. A release is taken over once its package was reconciled,
 successfully or not.
 
-A release exists whether its package is loaded from disk, fetched, blocked, suspended, being removed, or gone. The release
-engine (:mod:`wharfinger.cluster.releases.engine`) neither prunes nor compares anything until all releases are taken over. So
-the takeover of a release does not depend on the tasks of its package; otherwise a package without progress would hold up all
-others. If this process does not know the wanted state of a release, drift is reported but not corrected.
+A release can exist in every state of its package: the package may be loaded from disk, fetched, blocked, suspended, being
+removed, or gone. Until all releases are taken over, the release engine (:mod:`wharfinger.cluster.releases.engine`) prunes no
+objects, and does not begin its regular comparison of all objects. So the takeover of a release does not depend on the tasks of
+its package; otherwise a package without progress would hold up all others. If this process does not know the wanted state of a
+release, drift is reported but not corrected.
 
 A record that cannot be read is skipped with a warning; a transient failure is retried with growing pauses.
 """

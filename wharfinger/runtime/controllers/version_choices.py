@@ -50,7 +50,7 @@ class VersionChoices:
     later: Callable[[str, float], None]
 
     def settle(self, spec: PackageSpec) -> tuple[PackageSpec, VersionNote | None]:
-        """Return the resource with an exact version, and the note about the choice for its status. Raises NoVersionError."""
+        """Return the resource with an exact version, and a note for its status about the choice. Raises NoVersionError."""
         if not spec.policy.needs_index:
             return spec, None
         index = self.repositories.index(spec.repository, spec.package)

@@ -4,5 +4,5 @@ packages' state machines, and the code that carries out the rounds of global hoo
 Other folders change the scheduler only by events that they pass to `Packages`, and the lifecycle store only when they add an
 installed package (:mod:`~wharfinger.runtime.controllers.installed_packages`).
 
-May import ``tasks`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``tasks`` and the folders below ``tasks`` in the layers of pyproject.toml.
 """

@@ -1,9 +1,10 @@
 """The scheduler's decisions that are not reported yet in the status of packages.
 
-A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. While a
-package is not loaded, its dependents may not be on, and nothing is begun for them. But this decision is not *reported*,
-because the status of a dependent would say for a moment that its dependency is not installed, which is wrong. Until the
-missing packages were loaded or have failed once (`mark_known`), the dependent keeps its earlier status.
+A process that starts decides about each package when the package is loaded, although other installed packages are perhaps not
+loaded yet. While a package is not loaded, its dependents stay off, and nothing is begun for them. But the decision that a
+dependent is off is not *reported*, because the status of the dependent would say for a moment that its dependency is not
+installed, which is wrong. A package is *known* once it was loaded, or has failed to load once (`mark_known`). Until the missing
+packages are known, the dependent keeps its earlier status.
 
 A decision stays unreported only if the package was installed and now misses a package that is not known yet, directly or
 through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails eventually, so

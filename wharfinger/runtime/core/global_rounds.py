@@ -120,7 +120,7 @@ class GlobalRounds:
     # --- internal --------------------------------------------------------------------------------------------------------
 
     def _is_active(self) -> bool:
-        """Return whether the Module ``global`` is on, and is not being loaded, suspended or removed."""
+        """Return whether the Module ``global`` is on, is not suspended, and is neither being loaded nor being removed."""
         lifecycle = self._others.lifecycle
         comes_or_goes = lifecycle.is_loading(GLOBAL) or lifecycle.is_suspended(GLOBAL) or lifecycle.is_removing(GLOBAL)
         return self._others.scheduler.enabled(GLOBAL) and not comes_or_goes

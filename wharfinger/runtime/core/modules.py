@@ -35,7 +35,7 @@ class Modules:
         return global_values(self.kubernetes_version, dict(sorted(known.items())), values)
 
     def global_settings(self) -> JsonObject:
-        """Return the part of the global values that a user set; hooks read it from the file in CONFIG_VALUES_PATH."""
+        """Return the part of the global values that a user set; hooks read it from the file that CONFIG_VALUES_PATH names."""
         own = self.instances.get(GLOBAL)
         return own.configuration.configured.settings if own is not None else {}
 

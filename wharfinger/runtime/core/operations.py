@@ -6,9 +6,10 @@ operation       tasks                                                    when it
 update          Disable (keeping the release), Download, Install, Load   the package is a node of the scheduler
 reconciliation  Configure, AwaitCRDs, Startup, EnsureWebhooks, Run,      the scheduler is notified that the run is
                 WaitReady                                                complete (at the end of Run)
-disable         Disable                                                  the decision is kept in the status
-suspend         Suspend (the hooks are stopped), or LoadStored           nothing, until an update resumes the package
-vote            EnabledScript, in a lane of its own                      the package is scheduled again
+disable         Disable                                                  the decision is reported again
+suspend         Suspend (the hooks are stopped), or LoadStored           after LoadStored, the package is a node
+vote            EnabledScript, in a lane of its own                      the decision is reported again; after a change
+                                                                         of the specification, a run is requested
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs continues
 removal         Uninstall, Purge, Undeploy                               a task outside the queue forgets the package
 move            Leave, Undeploy                                          as after a removal, but the package stays a node

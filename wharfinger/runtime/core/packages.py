@@ -6,7 +6,7 @@ event. Events for the scheduler are passed to it immediately. The scheduler's or
 carried out only when no effect is waiting; for each package, a new order replaces the former one
 (:mod:`~wharfinger.runtime.scheduler.pending_decisions`). At the end, the rounds of global hooks are checked, and enabled
 scripts run again if the list of Modules that they receive has changed. So no effect is carried out within another effect, no
-code has to guard against re-entry, and the whole loop is one atomic step between two awaits of the event loop.
+code has to guard against re-entry, and the whole loop is one atomic step, because it contains no await.
 
 The lifecycle store gives each operation its scope, and cancels the operations that the new operation supersedes. The scope
 and the tasks are made in one step, so no other event comes between a decision and its tasks.

@@ -86,14 +86,14 @@ class ReleaseEvents:
 
 
 class Charging:
-    """The accounting of the reconciler's work, which charges the work to the package of the release."""
+    """The attribution of the release engine's work to packages, for the limits on work and for log records."""
 
     def __init__(self, claims: ReleaseClaims) -> None:
         self._claims = claims
 
     def __call__(self, owner: Owner) -> AbstractContextManager[None]:
-        """Return a context manager. Work within its block is charged to the release's package, or to the daemon if no package
-        has the release.
+        """Return a context manager. Work within its block is attributed to the release's package, or to the daemon if no
+        package has the release.
         """
         identity = self._claims.owner_of(owner.namespace, owner.name)
         return acting_for(identity.name if identity is not None else "")

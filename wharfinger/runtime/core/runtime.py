@@ -17,10 +17,9 @@ The life of one package:
   finalizer.
 
 Invariants: the methods that request a change are synchronous. So each call processes an event of one package, and does all
-resulting work, in one atomic step between two awaits of the event loop (:mod:`~wharfinger.runtime.core.packages`). A task of a
-superseded operation cannot change the status, because it reports through its operation's scope, which is cancelled. A package
-whose pipeline is parked is retried every STALLED_RETRY, because registries and clusters change without notice; nothing is given
-up permanently.
+resulting work, in one atomic step without an await (:mod:`~wharfinger.runtime.core.packages`). A task of a superseded operation
+cannot change the status, because it reports through its operation's scope, which is cancelled. A package whose pipeline is
+parked is retried every STALLED_RETRY, because registries and clusters change without notice; nothing is given up permanently.
 """
 
 import logging
@@ -100,8 +99,8 @@ class Runtime:
     def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         """Adopt the wanted state of an Application, and begin the operation that it requires.
 
-        If the result is REMOVING, nothing was adopted, because the package is being removed: the caller has to call again
-        after `on_change` has reported the end of the removal.
+        If the result has the kind REMOVING, nothing was adopted, because the package is being removed. Then the caller has to
+        call again after `on_change` has reported the end of the removal.
         """
         return self._update(spec, source, settings)
 
@@ -252,7 +251,7 @@ class Runtime:
     # --- events --------------------------------------------------------------------------------------------------------
 
     def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> tuple[EventHookTask, ...]:
-        """Return the task that notifies a hook of a changed object; an empty tuple if `event_task` returns no task."""
+        """Return a tuple with the task that notifies a hook of a changed object; it is empty if `event_task` returns no task."""
         instance = self.instances.get(hooks.package)
         task = event_task(instance, hooks, inbox, self.tools, self.packages) if instance is not None else None
         return () if task is None else (task,)
@@ -314,7 +313,7 @@ class Runtime:
             instance = known or self.restored(identity, generation, written)
             if account is not None:
                 self.packages.emit(instance, AccountGiven(account))
-            # After a refused claim, no part of the release may be taken from the package that has it.
+            # If the claim was refused, another package has the release, and no part of the release may be removed.
             disowned = has_release(instance.id) and self.claims.claim(instance.id) is not None
             self.packages.emit(instance, RemovalStarted(scope, settings, deletion, disowned))
             return False

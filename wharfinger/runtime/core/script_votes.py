@@ -1,8 +1,10 @@
-"""The votes of enabled scripts, and the scripts that run again when other packages change.
+"""The votes of enabled scripts, and the scripts that run again when other packages change. An *enabled script* is a program of
+a package that votes about whether the package is on.
 
 The vote of a script that ran before all installed packages were loaded is provisional; the script runs again once they are
 loaded. A script of a module folder receives the names of the preceding Modules that are on, and runs again when this list has
-changed. The list is compared only after each group of decisions, because a group may switch many Modules.
+changed. The list is compared only when no effect and no order of the scheduler is waiting any more, because several orders in a
+row may switch many Modules.
 """
 
 from collections.abc import Callable, Mapping

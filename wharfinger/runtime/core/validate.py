@@ -6,8 +6,8 @@ names. Without a definition, the answer is "not known yet", and the settings are
 changes neither the instance nor the recorded state.
 
 Transition rules and immutable settings are checked against the settings that the package was last configured with, converted
-to the newest version of the schema. If an earlier process configured the package, the recorded settings are used. Both the
-old and the new values are compared without the patches of hooks.
+to the newest version of the schema. If an earlier process configured the package, the recorded settings are used. The patches
+of hooks are part of neither the old nor the new values that are compared.
 """
 
 import trio

@@ -5,7 +5,7 @@ ledger → (embedded control plane) → client → debug socket → services of 
 runtime with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
 cluster, or drains, can be inspected. On SIGTERM or SIGINT the blocks of the context managers are left: the intake of work
 stops, running tasks finish, and one hard deadline (``grace_s``) limits the whole stop. If the daemon is still starting, the
-start is cancelled, because no task runs that could be finished. A second signal ends the daemon immediately.
+start is cancelled, because no tasks are running that have to finish. A second signal ends the daemon immediately.
 """
 
 import gc
@@ -142,7 +142,7 @@ class _Stopping:
         async for number in signals:
             name = signal.Signals(number).name
             if self.asked.is_set():
-                log.warning("%s again: stopping at once", name)
+                log.warning("%s again: stopping immediately", name)
                 self.hard.cancel(f"{name} twice")
                 return
             log.info("%s", name)
@@ -231,7 +231,7 @@ async def _open_all(
         connection = await read_connection(kubeconfig, config.context, certificates, ledger)
         clients: list[tuple[str, HttpClusterClient]] = []
         await stack.enter_async_context(open_watchdog(manager, lambda: "; ".join(stale_watches(clients))))
-        # The client has more connections than slots: the others are for status patches, and for watches that are being opened.
+        # There are more connections than slots: requests without a slot are status patches, and watches that are being opened.
         fence = Fence(boot_clock=boot_clock)
         options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS, before_write=fence.check)
         client = await stack.enter_async_context(open_client(connection, options=options))
@@ -300,7 +300,7 @@ async def _open_all(
 
 
 def _stand_by(inspector: RuntimeInspector, manager: ServiceManager, why: str) -> None:
-    """Record why the daemon does not work yet (``why`` is "" if there is no reason now), and report it to the service manager."""
+    """Record why the daemon does not work yet ("" if it begins to work now), and report it to the service manager."""
     inspector.stand_by(why)
     manager.notify(f"STATUS={f'on standby: {inspector.standby}' if why else 'starting to work'}")
 
@@ -516,8 +516,8 @@ async def _try_containment(containment: Containment) -> None:
 
 
 def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
-    """Return the folders; if there are modules but no folder of global hooks, add an empty folder, because modules need
-    global values. Blocks.
+    """Return the folders; if there are modules but no folder of global hooks, add a folder without hooks, because modules
+    need global values. Blocks.
     """
     if not folders or folders.global_hooks is not None:
         return folders

@@ -45,7 +45,7 @@ async def open_engine(
     limits: RenderLimits,
     versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine | None, None]:
-    """Serve renders with ``program`` while the block runs.
+    """Run ``program`` as the chart engine while the block runs, and yield the engine.
 
     If the program is missing or cannot be run, log why, and yield None. ``versions`` has the versions of programs that were
     run before, so that the program is not run only to learn its version.

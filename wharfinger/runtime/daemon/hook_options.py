@@ -145,8 +145,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
-    """Return the folders, as absolute paths, and the ConfigMap. If no option names them, they are taken from environment
-    variables; the ConfigMap only if there are folders.
+    """Return the folders, as absolute paths, and the ConfigMap. If no option names them, environment variables name them. The
+    environment variables of the ConfigMap are read only if there are folders.
     """
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)

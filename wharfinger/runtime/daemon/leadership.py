@@ -1,10 +1,10 @@
-"""Leadership: at any time, only one daemon of a cluster, or of a shard, works. It is the holder of a Lease in
-``wharfinger-system``: ``wharfinger``, or ``wharfinger-SHARD`` for a shard.
+"""Leadership: at any time, only one daemon of a cluster, or of a shard, works. It is the holder of a Lease in the namespace
+``wharfinger-system``. The Lease is named ``wharfinger``, or ``wharfinger-SHARD`` for a shard.
 
-A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed
-takes its own Lease back immediately when it is restarted with the same folder, but a daemon on another machine has to wait
-until the Lease has expired. Each process that holds the Lease has a fence, a number greater than the fence of the former
-holder, and writes it into its release records (:mod:`~wharfinger.cluster.lease.fencing`).
+A daemon's identity is in a file of its state folder, and only one process at a time can lock the state folder. So a daemon that
+was killed takes its own Lease back immediately when it is restarted with the same folder, but a daemon on another machine has
+to wait until the Lease has expired. Each process that holds the Lease has a fence: a number that is greater than the fence of
+the former holder. The process writes this number into its release records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 import logging

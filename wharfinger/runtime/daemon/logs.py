@@ -4,7 +4,8 @@ programs.
 A line about a package names the package. A line about work in a queue also names the task and the cause of the work. These
 names come from context variables that a queue's worker sets, so no log call has to pass them.
 
-A traceback follows its message: in text, on further lines, each of which begins with a mark; in JSON, as a key.
+In text, a traceback follows its message on further lines, and each of these lines begins with a mark. In JSON, the traceback is
+the value of a key.
 
 Additional fields of a message are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
 message; in JSON they are keys beside the message, and none of them replaces a standard key.

@@ -173,7 +173,7 @@ def rights_of_admission(service: tuple[str, str] | None, pod: str) -> tuple[Righ
 
 @dataclass(frozen=True, slots=True, order=True)
 class Missing:
-    """A verb that the daemon may not use."""
+    """A verb on a resource that the daemon has no right to use."""
 
     resource: str
     verb: str
@@ -204,8 +204,8 @@ async def missing_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED
 
 
 async def await_rights(client: ClusterClient, tell: Callable[[str], None], needed: Sequence[Right] = NEEDED) -> None:
-    """Return once no right is missing. ``tell`` is called after each check, with one line about the state, and with "" at the
-    end.
+    """Return once no right is missing. After each check, ``tell`` is called with one line about the problem, or with "" if
+    there is none.
 
     The missing rights are logged when they change, and again every AGAIN_S.
     """
@@ -229,7 +229,7 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None], neede
 
 
 async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) -> None:
-    """Check the rights every HELD_S while the daemon works. Log lost rights when they change, and again every AGAIN_S.
+    """Check the rights every HELD_S while the daemon works. Log missing rights when they change, and again every AGAIN_S.
 
     The Lease is kept even if rights are lost: rights are often missing only for a moment while somebody changes them, and a
     release of the Lease would end all work under way.

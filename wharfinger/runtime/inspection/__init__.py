@@ -2,5 +2,5 @@
 
 The code in this folder reads the state of the runtime (``core``), and does not change it.
 
-May import ``controllers`` and the folders below it in the layers of pyproject.toml.
+This folder may import ``controllers`` and the folders below it in the layers of pyproject.toml.
 """

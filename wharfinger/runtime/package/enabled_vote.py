@@ -1,13 +1,15 @@
-"""The kept answer of a package's own enabled script, so that the script does not run again for the same input. Pure.
+"""The kept answer of a package's enabled script, so that the script does not run again for the same input. Pure.
 
-The scheduler only reads the last vote. The script runs like a hook, in a task of its own package with a slot and a time limit
-(:mod:`wharfinger.hooks.running.enabled_script`), so a script that hangs does not delay other packages. The known inputs of a
-script are its package and the values that it receives. So the answer is kept under a key of exactly these inputs. While the
-key is the same, a reload or a changed specification uses the kept answer and does not run the script. If a user requests a
-complete reconciliation (``wharfinger.dev/reconcile-requested-at``, ``force-requested-at``), the script runs again, because it
-may depend on inputs that are not in the key.
+The scheduler never runs the script: it reads the script's last vote. The script runs like a hook, in a task of the package that
+contains it, with a slot and a time limit (:mod:`wharfinger.hooks.running.enabled_script`), so a script that hangs does not
+delay other packages. The known inputs of a script are its package and the values that it receives. The last answer is kept with
+a key, which is a checksum of these inputs. While the key is the same, a reload or a changed specification uses the kept answer
+and does not run the script. The script may also depend on inputs that are not known. So the key contains the user's requests for
+a complete reconciliation (the annotations ``wharfinger.dev/reconcile-requested-at`` and ``force-requested-at``), and each new
+request makes the script run again.
 
-A failure is not an answer, and is never kept: the script runs again for the next caller. Answers are kept until the process ends.
+A failure is not an answer, and is never kept: the script runs again when its answer is needed the next time. Answers are kept
+in memory only.
 """
 
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ class KeptVote:
 
 
 def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_values: JsonObject) -> str:
-    """Return the checksum of all known inputs of an answer: the package, a user's requests, and the two
+    """Return the key of an answer: the checksum of the package, of the user's requests for a reconciliation, and of the two
     documents that the script gets.
     """
     asked: list[JsonValue] = [wanted.requested, wanted.forced]
@@ -35,12 +37,12 @@ def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_val
 
 
 def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | None = None) -> JsonObject:
-    """Return the values that a script gets under ``global``. They name the Modules that are on, except for the script's own
-    package.
+    """Return the values that a script gets under ``global``. They name the Modules that are on, except for the package of the
+    script itself.
 
-    With ``before``, only the Modules in it are named. Scripts of module folders run in the order of the modules, and each
-    script sees only the modules before its own (spec hook-protocol §5.6). So two scripts can neither wait for each other, nor
-    switch each other off and on forever.
+    If ``before`` is given, only Modules in ``before`` are named. Scripts of module folders run in the order of the modules, and
+    each script sees only the modules before its own module (spec hook-protocol §5.6). So two scripts can neither wait for each
+    other, nor switch each other's modules off and on forever.
     """
     enabled = global_values.get("enabledModules")
     if not isinstance(enabled, list):

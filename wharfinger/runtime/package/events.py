@@ -1,8 +1,9 @@
 """The events of one package.
 
-:func:`~wharfinger.runtime.package.machine.step` returns the package after an event, and the effects. Tasks and hooks report the
-events of the first section; the other sections have the outcomes of effects, the decisions of the scheduler, and the requests
-of users. Events that only change the state, and have no effects, are in :mod:`~wharfinger.runtime.package.findings`.
+:func:`~wharfinger.runtime.package.machine.step` computes the state of the package after an event, and the effects to carry out.
+This module has three sections: the events that tasks and hooks report, the outcomes of effects, and the decisions of the
+scheduler with the requests of users. Events that only change the state, and have no effects, are in
+:mod:`~wharfinger.runtime.package.findings`.
 """
 
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Placed(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Released(ReportBase):
-    """The version is applied as this revision of its release; 0 if the package has no release."""
+    """The wanted version is applied. ``revision`` is the revision of the package's release; 0 if the package has no release."""
 
     revision: int
 
@@ -110,7 +111,7 @@ class Uninstalled(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Removing(ReportBase):
-    """A removal waits or has failed; the event has the reason."""
+    """A removal makes progress, waits, or has failed. ``reason`` is "Removing" unless the removal has failed."""
 
     reason: str
     message: str
@@ -118,8 +119,8 @@ class Removing(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Voted(ReportBase):
-    """The enabled script voted. ``enabled`` is None if there is no script, or if the script failed. ``reason`` says why the
-    script voted so, or why it failed.
+    """The enabled script voted or failed, or the package has no script. In the last two cases, ``enabled`` is None. ``reason``
+    is the reason for the vote or for the failure.
     """
 
     enabled: bool | None
@@ -155,10 +156,11 @@ class ValuesChanged(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class HealthSeen(ReportBase):
-    """The readiness of the release's objects. At most one text is set: ``failed`` is about failed objects; ``stalled`` is about
-    stalled objects, if none has failed; ``rolling`` is about rollouts, if there are no such objects.
+    """The readiness of the release's objects. At most one of three texts is set: ``failed`` lists failed objects; ``stalled``
+    lists stalled objects, if none has failed; ``rolling`` lists the objects that are not ready, if none has failed or stalled.
 
-    All three are empty if all objects are ready. ``any_stalled`` is True if any object is stalled, even if another text is set.
+    All three texts are empty if all objects are ready. ``any_stalled`` is True if any object is stalled, even if ``failed`` is
+    the text that is set.
     """
 
     failed: str = ""
@@ -169,7 +171,9 @@ class HealthSeen(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftReported(ReportBase):
-    """The fields of the release that differ from what was applied, and those that another writer sets after each correction."""
+    """The fields of the release that differ from what was applied, and the fields that another writer sets again after each
+    correction.
+    """
 
     drift: tuple[str, ...]
     fought: tuple[str, ...]
@@ -177,7 +181,7 @@ class DriftReported(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class ForeignRevision(ReportBase):
-    """Another writer made a revision of the release, which is not undone."""
+    """Another writer made a revision of the release. The daemon does not undo this revision."""
 
     text: str
 
@@ -211,7 +215,7 @@ Report: TypeAlias = (
 )
 
 OF_EVERY_OPERATION: Final = (HookDone, EventHookDone, ValuesChanged)
-"""The reports about hooks that are processed even if the operation that started the hook was cancelled."""
+"""The reports about runs of hooks. They are processed even if the operation that started the run was cancelled."""
 
 
 # --- the outcomes of effects ---------------------------------------------------------------------------------------------
@@ -219,7 +223,7 @@ OF_EVERY_OPERATION: Final = (HookDone, EventHookDone, ValuesChanged)
 
 @dataclass(frozen=True, slots=True)
 class UpdateStarted(OutcomeBase):
-    """The lifecycle store gave an update its scope."""
+    """An update was begun in the lifecycle store; its tasks are to run in ``scope``."""
 
     scope: WorkScope
     generation: int
@@ -234,8 +238,8 @@ class UpdateDone(OutcomeBase):
 class NodeAccepted(OutcomeBase):
     """The scheduler accepted the definition as the package's node.
 
-    ``fresh`` is True if the definition differs from the previous one, ``stored`` if it is the installed version of a
-    suspended package.
+    ``fresh`` is True if the definition differs from that of the previous node. ``stored`` is True if it is the definition of
+    the installed version of a suspended package; then ``fresh`` is False.
     """
 
     definition: Definition
@@ -245,8 +249,8 @@ class NodeAccepted(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeRefused(OutcomeBase):
-    """The definition would close a cycle, so the scheduler refused it. ``established`` has the CRDs that were established
-    before the offer; they remain the package's established CRDs.
+    """The scheduler refused the definition, because the package's dependencies would form a cycle. ``established`` has the CRDs
+    that were established before the offer; they remain the package's established CRDs.
     """
 
     failure: Failure
@@ -256,7 +260,9 @@ class NodeRefused(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettled(OutcomeBase):
-    """The scheduler has the node and the vote of a new definition, and made this decision."""
+    """The scheduler has decided about the node and the vote of a new definition. ``enabled`` is True if the package is on;
+    ``unwanted`` is True if the package is off and has to be uninstalled.
+    """
 
     enabled: bool
     unwanted: bool
@@ -264,16 +270,18 @@ class NodeSettled(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteRecorded(OutcomeBase):
-    """The vote is recorded and can be passed to the scheduler; it is known whether the script saw all installed packages."""
+    """The vote of the script is recorded in the form for the scheduler. Its field ``provisional`` is True if the script ran
+    before all installed packages were loaded.
+    """
 
     vote: ScriptVoted
 
 
 @dataclass(frozen=True, slots=True)
 class VoteStarted(OutcomeBase):
-    """The lifecycle store gave a vote its scope. ``reason`` names the change of the specification that caused the vote ("" if
-    no change did); ``before`` has the Modules that are on and precede the package, if a change of them caused the vote;
-    otherwise it is None.
+    """A vote was begun in the lifecycle store; the enabled script is to run in ``scope``. ``reason`` names the change of the
+    specification that caused the vote; it is empty if no such change caused it. If a change of the Modules that are on and
+    precede the package caused the vote, ``before`` has these Modules; otherwise it is None.
     """
 
     scope: WorkScope
@@ -290,13 +298,13 @@ class VoteDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteRepeated(OutcomeBase):
-    """The enabled script ran again because other Modules are on."""
+    """The enabled script ran again because the set of Modules that are on has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationStarted(OutcomeBase):
-    """The lifecycle store was asked for a reconciliation. ``scope`` is None if the reconciliation may not begin, because of a
-    suspension or a removal.
+    """The lifecycle store was asked for a reconciliation. ``scope`` is None if the reconciliation cannot begin, because the
+    package is suspended, being removed or unknown.
     """
 
     run: int
@@ -312,7 +320,9 @@ class RunDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class DisableStarted(OutcomeBase):
-    """The lifecycle store gave a Disable its scope. ``updating`` is True if an update was interrupted for the Disable."""
+    """A Disable was begun in the lifecycle store; its task is to run in ``scope``. ``updating`` is True if the Disable has
+    interrupted an update.
+    """
 
     reason: str
     uninstall: bool
@@ -327,7 +337,7 @@ class DisableDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class SuspendStarted(OutcomeBase):
-    """The lifecycle store gave a suspension its scope."""
+    """A suspension was begun in the lifecycle store; its task is to run in ``scope``."""
 
     scope: WorkScope
 
@@ -339,14 +349,14 @@ class StoredLoaded(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsStarted(OutcomeBase):
-    """The task that ensures the CRDs was enqueued with this scope."""
+    """The CRDs have to be ensured; the task that does this is to run in ``scope``."""
 
     scope: WorkScope
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalStarted(OutcomeBase):
-    """The lifecycle store gave a removal its scope.
+    """A removal was begun in the lifecycle store; its tasks are to run in ``scope``.
 
     ``settings`` are the settings for the package's hooks, ``deletion`` is the policy for its objects; each is None if it is not
     known. ``disowned`` is True if the release with the package's name belongs to another package. ``moved`` is True if another
@@ -370,11 +380,11 @@ class RemovalDone(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class DesiredAdopted(RequestBase):
-    """A desired state was adopted, and the lifecycle store decided what it requires.
+    """The lifecycle store adopted a desired state, and decided what work it requires.
 
-    ``scope`` is the scope of the required update; None if no update is required. ``new_login`` is True if a version that is
-    being fetched needs another login. ``needs_changed`` is True if the resource's dependencies or its default (on or off)
-    differ from those of the node.
+    ``scope`` is the scope of the required update; None if no update is required. ``new_login`` is True if the source of the
+    package, which includes the login, has changed while an update runs. ``needs_changed`` is True if the dependencies that the
+    resource states have changed, or if it has changed whether the package is on by default.
     """
 
     given: DesiredGiven
@@ -394,12 +404,14 @@ class UpdateWanted(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class NeedsChanged(RequestBase):
-    """The dependencies or the default (on or off) in the resource changed."""
+    """The dependencies that the resource states have changed, or it has changed whether the package is on by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class OthersTurned(RequestBase):
-    """Other Modules may be on now. ``before`` has the names of the Modules that are on and precede this package."""
+    """The set of Modules that are on may have changed. ``before`` has the names of the Modules that are on and precede this
+    package.
+    """
 
     before: tuple[str, ...]
     forced: bool
@@ -445,7 +457,9 @@ class DeletionChanged(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class RemovalAccountChanged(RequestBase):
-    """The service account was changed while the package is being removed; "" means the daemon itself."""
+    """The service account of a package that is being removed was changed. If ``account`` is empty, the removal acts as the
+    daemon itself.
+    """
 
     account: str
 

@@ -1,7 +1,7 @@
 """The facts about one package that its state machine records, and the union of all facts.
 
 A fact only changes the package's state (:mod:`~wharfinger.runtime.package.transitions`). The state machine records the facts of
-this module when it handles other events; tasks never report them. The facts that are reported from outside are in
+this module when it handles other events; tasks never report them. The facts that tasks and controllers report are in
 :mod:`~wharfinger.runtime.package.findings`.
 """
 
@@ -92,7 +92,9 @@ class DesiredGiven(DesiredBase):
 
 @dataclass(frozen=True, slots=True)
 class SettingsGiven(DesiredBase):
-    """The settings for the hooks of a removal are known, although no desired state was adopted."""
+    """The settings for the delete hooks are known. The fact is recorded when a package is removed of which this process has not
+    adopted a desired state.
+    """
 
     settings: ResolvedSettings
 
@@ -114,7 +116,7 @@ class UpdateBegun(DesiredBase):
 
 @dataclass(frozen=True, slots=True)
 class LoadCompleted(FilesBase):
-    """The update is complete."""
+    """An update has loaded the package, and is complete."""
 
 
 # --- the node ------------------------------------------------------------------------------------------------------------
@@ -153,7 +155,9 @@ class ReconciliationOrdered(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationBegun(NodeBase):
-    """The lifecycle store was asked for a reconciliation, which may have been refused. An earlier Disable no longer counts."""
+    """The lifecycle store was asked for a reconciliation. An earlier Disable no longer counts, even if the lifecycle store
+    refused the reconciliation.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +204,8 @@ class VoteCast(ScriptBase):
 @dataclass(frozen=True, slots=True)
 class VoteBegun(ScriptBase):
     """A run of the enabled script outside of an update began, with this scope. ``reason`` is the change of the specification
-    that caused the run; empty if no change did. ``before`` has the Modules that are on and precede the package, if a change of
-    them caused the run; otherwise it is None.
+    that caused the run; it is empty if no such change caused it. If a change of the Modules that are on and precede the package
+    caused the run, ``before`` has these Modules; otherwise it is None.
     """
 
     scope: WorkScope
@@ -224,8 +228,8 @@ class ValuesOutdated(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class DriftSeen(ReleaseBase):
-    """It is known which fields of applied objects differ from what was applied, and which fields another writer sets again
-    after each correction.
+    """The release engine has reported which fields of applied objects differ from what was applied, and which fields another
+    writer sets again after each correction.
     """
 
     drift: tuple[str, ...]
@@ -266,14 +270,14 @@ class LaneRecovered(HooksBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsBegun(CrdsBase):
-    """The task that ensures the CRDs is enqueued, with this scope."""
+    """The task that ensures the CRDs is about to be enqueued, with this scope."""
 
     scope: WorkScope
 
 
 @dataclass(frozen=True, slots=True)
 class CrdsEnded(CrdsBase):
-    """The task that ensures the CRDs was interrupted."""
+    """The last task that ensures the CRDs is cancelled if it has not ended, and its scope is forgotten."""
 
 
 # --- the removal -----------------------------------------------------------------------------------------------------------
@@ -310,7 +314,7 @@ class AttemptBegun(AttemptBase):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailed(AttemptBase):
-    """A stage failed."""
+    """A stage failed during the attempt to reach the state that the resource asks for."""
 
     failure: Failure
 

@@ -1,10 +1,11 @@
 """The findings about one package: the facts that tasks and controllers report.
 
-A finding is an event that only changes the package's state, apart from the status, and has no effects. A task returns a finding
-as its result, or reports it while the task runs (:class:`~wharfinger.runtime.package.instance.Host`). The facts that the state
-machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
+A finding is an event that changes the package's state, but not the package's status, and has no effects. A task returns a
+finding as its result, or reports it while the task runs (:class:`~wharfinger.runtime.package.instance.Host`). The facts that the
+state machine itself records are in :mod:`~wharfinger.runtime.package.facts`.
 
-There is a base class for each part of the package's state, so that one ``isinstance`` shows which part a fact changes.
+Each fact about a part of the package's state is a subclass of the base class for that part, so that one ``isinstance`` finds the
+part.
 """
 
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ class AttemptBase:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """From now on, the package has another identity with the same name."""
+    """The package has another identity from now on; its name is the same."""
 
     id: PackageId
 
@@ -99,7 +100,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class AccountGiven(DesiredBase):
-    """The service account that a removal acts as is known; "" means the daemon itself."""
+    """The service account with which a removal acts is known; if ``account`` is empty, the removal acts as the daemon itself."""
 
     account: str
 
@@ -118,7 +119,7 @@ class FoundInstalled(DesiredBase):
 
 @dataclass(frozen=True, slots=True)
 class Downloaded(FilesBase):
-    """The version is on the disk. ``asked`` is True if the registry was asked for its digest."""
+    """The version is on the disk. ``asked`` is True if the registry was asked for the version's digest."""
 
     manifest: Manifest
     asked: bool
@@ -173,7 +174,7 @@ class WebhooksSearched(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptAsked(ScriptBase):
-    """The script begins to run, with these Modules on."""
+    """The answer of the script is being determined. ``before`` has the Modules that are on and precede the package."""
 
     before: tuple[str, ...]
 
@@ -204,7 +205,7 @@ class SettingsConverted(ConfigurationBase):
 
 @dataclass(frozen=True, slots=True)
 class Configured(ConfigurationBase):
-    """The settings were checked with a definition, and are in force."""
+    """The settings were checked with the schemas of the definition ``by``, and are in force."""
 
     by: Definition
     newest: ResolvedSettings
@@ -239,9 +240,9 @@ class ObjectsKnown(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class ChartApplied(ReleaseBase):
-    """The chart was applied; ``brought`` is None if the next run must apply it again.
+    """The chart was applied, or was found applied. ``brought`` is None if the next run must render and apply the chart again.
 
-    ``inputs`` are the inputs from which the chart was rendered.
+    ``inputs`` is a fingerprint of the inputs from which the chart was rendered.
     """
 
     objects: tuple[ObjectKey, ...]
@@ -265,8 +266,8 @@ class ValuesRead(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class Verified(ReleaseBase):
-    """It is known whether the release is as wanted: this process has applied the package, has found it applied, or has found
-    that it must be applied again because the global values changed.
+    """This process knows whether the release is as wanted: it has applied the package, has found it applied, or has found that
+    it must be applied again because the global values changed.
     """
 
 

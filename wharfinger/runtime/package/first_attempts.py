@@ -1,13 +1,13 @@
-"""The first attempts of packages, for which other packages wait.
+"""The first attempts of packages to ensure their CRDs, and to load their files. Other packages wait for these attempts.
 
 A chart may use kinds that another package defines, even if that package is not named as a dependency (spec/runtime §5.2). So
-before any package is applied, the CRDs of all packages that are loaded and on are ensured: each package does this in a lane of
-its own, whatever its order is. If CRDs cannot be ensured, their own package waits until that succeeds, but all other packages
-wait only for the first attempt (spec/runtime §13 item 11). In the same way, global hooks, which see all Modules, wait for the
-first attempt to load each Module that is being loaded.
+before any package is applied, the CRDs of all packages that are loaded and on are ensured. Each package does this in a separate
+lane, whatever the package's order is. If the CRDs of a package cannot be ensured, this package waits until a later attempt
+succeeds, but all other packages wait only for the first attempt (spec/runtime §13 item 11). In the same way, global hooks, which
+see all Modules, wait for the first attempt to load each Module that is being loaded.
 
-A task that waits here waits only for the attempts that were under way when its wait began, so new packages cannot prolong the
-wait forever.
+:meth:`Tries.wait` waits only for the attempts that were under way when the wait began, so new packages cannot prolong the wait
+forever.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,9 @@ class Tries:
         return self._trying.get(package, 0)
 
     def end(self, package: str, attempt: int | None = None) -> None:
-        """End a package's attempt, whether it has succeeded or not. With a number, end the attempt only if it has this number."""
+        """End a package's attempt, whether it has succeeded or not. If ``attempt`` is given, end only the attempt with this
+        number.
+        """
         if package in self._trying and attempt in (None, self._trying[package]):
             del self._trying[package]
             self._changed.set()
@@ -44,9 +46,9 @@ class Tries:
         return tuple(sorted(self._trying))
 
     async def wait(self) -> None:
-        """Return once the attempts that are under way now have ended.
+        """Wait until the attempts that are under way now have ended.
 
-        An attempt that ends counts as under way if the package begins another one in the same step.
+        If a package begins another attempt before the waiting task notices the end of the first one, also wait for the other one.
         """
         awaited = set(self._trying)
         while awaited:

@@ -1,8 +1,8 @@
-"""One package in the runtime: the instance, which has the package's state, and the tools of its tasks.
+"""One package in the runtime: the instance, which has the package's state, and the tools that its tasks use.
 
-The state is a frozen struct (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it. The loop of the
-runtime (:mod:`~wharfinger.runtime.core.packages`) calls `take` for one event after the other, each time without an await. So
-tasks in several lanes need no lock to read the state, and every change of a package is caused by an event.
+The state is a frozen struct (:mod:`~wharfinger.runtime.package.state`). Only `Instance.take` replaces it, so every change of the
+state is caused by an event. The loop of the runtime (:mod:`~wharfinger.runtime.core.packages`) calls `take` for one event after
+the other. `take` does not await, so tasks in several lanes need no lock to read the state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -86,13 +86,13 @@ class Webhooks(Protocol):
     """The publisher of the objects in the cluster that tell API servers to call hooks."""
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish the webhooks of a package in place of its earlier ones; from now on, changes that others make to them are
-        undone. Raises ClusterError and HookError.
+        """Publish the webhooks of a package in place of its earlier webhooks. From now on, undo changes that other writers make to
+        the published webhooks. Raises ClusterError and HookError.
         """
         ...
 
     async def withdraw(self, package: str, *, conversions: bool) -> None:
-        """Remove a package's webhooks; remove its conversions only if ``conversions`` is true. Raises ClusterError."""
+        """Remove a package's webhooks, but its conversion webhooks only if ``conversions`` is True. Raises ClusterError."""
         ...
 
 
@@ -125,13 +125,13 @@ class Tools:
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
-    """The packages whose hooks may act on the cluster with the daemon's credentials."""
+    """The policy that determines the packages whose hooks get the daemon's credentials for the cluster."""
     kustomize: KustomizeBuilder | None = None
     """The builder that applies `spec.patches`; None if patches are refused."""
     require_account: bool = False
     """True if no package may act without a service account."""
     engine: ChartEngine | None = None
-    """The chart engine, for its counts; None if ``helm template`` renders the charts."""
+    """The chart engine, whose counters are read for metrics; None if ``helm template`` renders the charts."""
     warm: WarmStarts | None = None
     """The pools of warm interpreters for Python hooks, only for inspection; None if the daemon has no warm interpreters."""
     persistent: PersistentPrograms | None = None
@@ -144,8 +144,8 @@ class Tools:
 
 @dataclass(slots=True)
 class Signal:
-    """An event that can occur repeatedly, and wakes all waiting tasks each time. While no task waits, it has no
-    trio.Event and needs almost no memory: there may be ten thousand packages, each with two signals.
+    """An event that can occur repeatedly, and wakes all waiting tasks each time. It creates a trio.Event only when a task begins
+    to wait, to save memory: there may be ten thousand packages, each with two signals.
     """
 
     _event: trio.Event | None = None
@@ -175,13 +175,13 @@ class Instance:
 
     state: Package
     record: StateRecord | None = None
-    """The recorded state, which outlives the process; None until it was read."""
+    """The package's record in the cluster, which outlives the process; None until it was read."""
     secrets_of_all: Callable[[], tuple[str, ...]] = tuple
-    """The function that returns the secret texts of the global values, which the package gets but must not show."""
+    """The function that returns the secret texts in the global values. The package gets these texts, but must not show them."""
     values_lock: trio.Lock = field(default_factory=trio.Lock)
     crds_changed: Signal = field(default_factory=Signal)
     steps: Steps | None = None
-    """The steps of the operation whose task runs in the main lane."""
+    """The journal's steps of the operation whose task runs in the main lane."""
     log_budgets: dict[str, LogBudget] = field(default_factory=dict)
     """The log budget that each hook has left."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
@@ -278,7 +278,7 @@ class Instance:
         self.running_hooks += 1
 
     def hook_ends(self) -> None:
-        """Stop counting a hook that has ended. If no hook runs any more, wake the tasks that wait for this."""
+        """Stop counting a hook that has ended. If no hook runs any more, wake the tasks that wait until no hook runs."""
         self.running_hooks -= 1
         if not self.running_hooks:
             self.hooks_quiet.notify()
@@ -328,8 +328,8 @@ class Instance:
         return ServiceAccount(self.id.namespace, name) if name else None
 
     def acting(self, tools: Tools, *, comment: str = "") -> ClusterClient:
-        """Return the client for requests about objects of the package and of its hooks, which acts as the package's service
-        account. ``comment`` is a text for the API server's audit log.
+        """Return the cluster client for requests about objects of the package and of its hooks. The client acts as the package's
+        service account, if there is one. ``comment`` is a text for the API server's audit log.
 
         Raises NoAccountError.
         """

@@ -4,8 +4,8 @@ to carry out.
 Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
 begin, and which other operations are cancelled when it begins. The scheduler decides which packages may be on, and in which
 order they run. This state machine connects the two. For a decision or a request, it returns effects that request operations
-from the lifecycle store (:mod:`~wharfinger.runtime.lifecycle.store`). For the end of an operation, it returns the effects that
-have to follow. The phase of a package follows from the lifecycle machine and from the package's state:
+from the lifecycle store (:mod:`~wharfinger.runtime.lifecycle.store`). When an operation ends, it returns the effects of that
+end. The phase of a package is determined by the lifecycle machine and by the package's state:
 
 ================  ================================================================================================
 unread            no definition was read
@@ -15,40 +15,40 @@ refused           the scheduler refused the loaded definition, because it would 
 joined            the loaded definition is the scheduler's node
 ================  ================================================================================================
 
-The table shows what an event asks for in each phase. ``-`` means nothing, and *missed* means that the order is recorded for
-later. Rescheduled is an event for the scheduler.
+The table shows the action for an event in each phase. ``-`` means no action, and *missed* means that the Disable is recorded for
+later. Rescheduled is an event that asks the scheduler for a run.
 
 =================  ===============  =====================  ====================  =================  =====================
 event              unread           loading                suspended             refused            joined
 =================  ===============  =====================  ====================  =================  =====================
-RunOrdered         reconciliation   the run fails; the     done, if it is        offer again        reconciliation
-                   [1]              load orders another    installed [1]
+RunOrdered         reconciliation   fails; another run is  completed if          offer again        reconciliation
+                   [1]              ordered after loading  installed [1]
 DisableOrdered     Disable          Disable; missed if     missed                Disable            Disable
                                     nothing was read
 DecisionMade, on   -                -                      -                     -                  ensure its CRDs
 DesiredAdopted[2]  Rescheduled      - [4]                  - [3]                 offer again        vote if it has a
                                                                                                     script, else Rescheduled
 NeedsChanged       -                -                      offer                 offer              offer
-ValuesChanged      Rescheduled      Rescheduled            Rescheduled           Rescheduled        Rescheduled; noted while
-                                                                                                    a run applies them
+ValuesChanged      Rescheduled      Rescheduled            Rescheduled           Rescheduled        Rescheduled; only recorded
+                                                                                                    while a run applies values
 =================  ===============  =====================  ====================  =================  =====================
 
-[1] The lifecycle machine refuses the operation if the package is suspended, being removed or unknown. Then the run counts as
-completed for dependents if the package is installed and suspended, and as failed otherwise. [2] Only with the decision
-RECONFIGURE, for a change that needs no other version. [3] This decision is never made about a suspended package. [4] The
-reconciliation after the load uses the newest settings.
+[1] The lifecycle machine refuses the reconciliation if the package is suspended, being removed or unknown. Then the run counts
+as completed for dependents if the package is installed and suspended, and as failed otherwise. [2] Only if the lifecycle store
+decided RECONFIGURE, which means that no update is required. [3] The lifecycle store never decides RECONFIGURE about a suspended
+package. [4] The reconciliation after the load uses the newest settings.
 
 The effects of the end of an operation's last task:
 
 =================  ===================================================================================================
-UpdateDone         the definition is offered to the scheduler, and enabled scripts that saw too few packages run again
+UpdateDone         the definition is offered to the scheduler, and enabled scripts that ran too early run again
 RunDone            the scheduler is notified; if the values changed meanwhile, it is asked for another run
 DisableDone,       the present decision is reported again, because a failure may have been reported in between
 VoteRepeated
-VoteDone           as for VoteRepeated, and the scheduler is asked for a run. If other Modules are on meanwhile, a newer vote
-                   interrupts this one, and VoteDone follows at the end of the newer vote
+VoteDone           as for VoteRepeated, and the scheduler is asked for a run. If the Modules that are on have changed
+                   meanwhile, a newer vote interrupts this one, and VoteDone is the event at the end of the newer vote
 StoredLoaded       the definition is offered, so that the package counts as present for its dependents
-RemovalDone        the package is forgotten, outside of its queue
+RemovalDone        another task, which is not in the package's queue, deletes the queue and forgets the package
 =================  ===================================================================================================
 
 Invariants: no Disable is under way while the package is suspended; a refusal lasts until the next offer; the scope of the

@@ -1,5 +1,5 @@
-"""The offer of a package to the scheduler: the package's node, and the vote of its enabled script, which the scheduler needs
-before a run. Pure.
+"""The offer of a package to the scheduler: the package's node, and the vote of its enabled script. The scheduler needs both
+before it orders a run. Pure.
 
 These functions are a part of the state machine; the docstring of :mod:`~wharfinger.runtime.package.machine` has a table of
 the events for which they are called.
@@ -59,10 +59,10 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
-    """Run the script for the Modules that are on now, unless its last run got exactly these Modules. With ``forced``, run it
-    even then, unless that last run is still under way, and only a change of the Modules caused it.
+    """Return the effects that run the script with the Modules that are on now, unless the last run got exactly these Modules. With
+    ``forced``, the script runs even then, unless that run is still under way and was caused only by a change of the Modules.
 
-    If a run for a change of the specification is under way, it is interrupted, and the new run is for that change, too.
+    If a run is under way that a change of the specification caused, it is interrupted, and the new run replaces it.
     """
     vote = package.vote
     runs = vote.voting is not None and not vote.voting.cancelled

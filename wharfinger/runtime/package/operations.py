@@ -109,10 +109,11 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
 
 
 def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
-    """Return the effects that ensure the CRDs of a package that is on, even before packages of a lower order have run. All
-    other packages wait until the first attempt has ended.
+    """Return the effects that ensure the CRDs of a package that is on. The CRDs are ensured even if packages of a lower order
+    have not run yet. All other packages wait until the first attempt to ensure these CRDs has ended.
 
-    There are no effects while another version is being loaded, because the CRDs of that version are ensured after the load.
+    Return no effects if the CRDs are already established or being ensured, or if the package is suspended or being removed.
+    Return no effects either while another version is being loaded, because the CRDs of that version are ensured after the load.
     """
     scope = package.crds.scope
     under_way = scope is not None and not scope.cancelled
@@ -133,7 +134,8 @@ def disable_ordered(package: Package, reason: str, around: Around, *, uninstall:
     """Begin a Disable; if it cannot begin now, record it as missed."""
     unread = package.files.definition is None and around.loading
     if around.suspended or unread:
-        # Nothing is deleted now. The next update, which resumes the package or loads its hooks, decides about the missed Disable.
+        # Nothing is deleted now. After the next update, which resumes the package or loads its hooks, the scheduler's decision
+        # determines whether the missed Disable is carried out.
         return applied(package, DisableMissed(reason, uninstall)), ()
     return package, (BeginDisable(reason, uninstall),)
 
@@ -190,7 +192,7 @@ def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
     deletion = event.deletion or package.desired.directives.release_policy.deletion
     cause = "moved to another daemon" if event.moved else "removal started"
     package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned, event.moved)), cause)
-    if event.moved:  # the node stays until the package is known as one of another shard, so that its dependents stay on
+    if event.moved:  # the node stays until the package is known as a package of another shard, so that its dependents stay on
         return package, (Log(cause), *ended, Attempt(Phase.LOAD, begins=False), EnqueueRemoval(event.scope))
     status = statuses.removing(package.status, "Removing", "the release is being uninstalled", around.now)
     return with_status(package, status), (

@@ -1,8 +1,8 @@
 """The changes of a package's status by the reports of its tasks, its hooks and its release. Pure.
 
-A stage's report replaces the condition of that stage. The stage of the hooks shows a failure of the operation's own hooks
-until they succeed, because this failure prevents the package from being applied. A failure of an event hook is shown only if
-there is no failure of an operation's hook. Health is shown only after the package was ready once: until then, the task that
+A report about a stage replaces the condition of that stage. If a hook fails that an operation runs, the stage of the hooks shows
+this failure until the operation's hooks succeed, because the failure prevents the package from being applied. A failure of an
+event hook is shown only if no operation's hook has failed. Health is shown only after the package was ready once: until then, the task that
 waits for readiness reports the objects that are not ready. If objects are not ready for a while, as during scaling or a
 rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object has failed or stalled. Drift that is
 not corrected, and revisions made by another writer, are shown as warnings, because a retry would not help. If another manager
@@ -161,7 +161,7 @@ def _after_failure(package: Package, stage: Stage, failure: Failure) -> tuple[Ef
         Log(text, warning=True),
         Attempt(Phase.CRDS, begins=False),
         Attempt(Phase.LOAD, begins=False),
-        # The run may still be completed. Once the package has given way, only its dependents wait for the run.
+        # The run may still be completed. After this effect, only the package's dependents wait for the run.
         GiveWay(package.node.run, failure.permanent),
     )
 
@@ -224,7 +224,7 @@ def _of_event_hook(error: str) -> Failure:
 
 
 def _shows_event_hook(status: PackageStatus) -> bool:
-    """Return whether the stage of the hooks shows the failure of an event hook, and not of one of the operation's own hooks."""
+    """Return whether the stage of the hooks shows the failure of an event hook, and not of a hook that an operation ran."""
     return status.stages[Stage.HOOKS].reason == Reason.EVENT_HOOK_FAILED
 
 
@@ -262,8 +262,8 @@ def _by_release(
 
 def _health(package: Package, seen: HealthSeen, around: Around) -> Package:
     status, now = package.status, around.now
-    # The status is still Ready from an earlier process. The failed object is reported now, because WaitReady would wait for
-    # it forever.
+    # Before WaitReady has succeeded, health is shown only if an object has stalled while the status is still Ready from an
+    # earlier process, because WaitReady would wait for that object forever.
     if not status.scale_checked and not (status.is_being_verified and seen.any_stalled):
         return package
     if seen.failed:
@@ -305,8 +305,8 @@ def _fought(package: Package, around: Around) -> Next:
 
 
 def _warned_of_drift(package: Package, around: Around) -> Package:
-    """Warn about drift that is not corrected, because of the package's drift mode or because another writer changed the release
-    last.
+    """Warn about drift if it is not corrected. Drift is not corrected if the package's drift mode is WARN, or if another writer
+    made the last revision of the release.
     """
     mode = package.desired.directives.release_policy.drift.mode
     shown = mode is DriftMode.WARN or bool(package.warnings.get(RELEASE))

@@ -39,7 +39,9 @@ NO_FAILURES: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """The state that was applied last: a fingerprint of the inputs of its render, and its fingerprint in the release engine."""
+    """Two fingerprints of the release that was applied last: that of the inputs of its render, and that which the release engine
+    computed of the wanted release.
+    """
 
     inputs: str
     fingerprint: str
@@ -106,10 +108,12 @@ class Files(msgspec.Struct, frozen=True):
     loaded_once: bool = False
     """True if this process has loaded the package."""
     chart_use: tuple[str, ChartUse] | None = None
-    """A digest, and the inputs on which the chart with that digest can depend. Each chart is searched for them only once."""
+    """The digest of the chart that was searched last, and the inputs on which this chart can depend. While the digest is the same,
+    the chart is not searched again.
+    """
     mentions_webhooks: tuple[str, bool] | None = None
-    """A digest, and whether the files of the package with that digest mention conversion webhooks. The files are searched only
-    once for each digest.
+    """The digest of the package whose files were searched last, and whether the files mention conversion webhooks. While the
+    digest is the same, the files are not searched again.
     """
 
 
@@ -143,15 +147,15 @@ class Vote(msgspec.Struct, frozen=True):
     voting: WorkScope | None = None
     """The scope of a run of the enabled script outside of an update, while the run waits or is under way."""
     reason: str = ""
-    """The change of the specification that caused the run of ``voting``; empty if only a change of the Modules in ``saw``
-    caused it.
+    """The change of the specification that caused the run with the scope ``voting``; empty if only a change of the Modules in
+    ``saw`` caused the run.
     """
     asked_about: str = ""
     """The checksum of the settings with which the script last ran."""
     kept: KeptVote | None = None
     """The script's last answer."""
     cast: ScriptVoted | None = None
-    """The vote in the form for the scheduler; None until the script has run, or was found missing."""
+    """The vote in the form for the scheduler; None until the script has run, or until it is known that there is no script."""
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -173,9 +177,13 @@ class Applied(msgspec.Struct, frozen=True):
 
     objects: tuple[ObjectKey, ...] = ()
     brought: Brought | None = None
-    """The state that this process applied last; None if it has applied nothing."""
+    """The fingerprints of the release that this process applied last; None if it has applied nothing, or if the next run must
+    render and apply the chart again.
+    """
     verified: bool = False
-    """True if this process has applied the package, or found it applied."""
+    """True if this process has applied the package, has found it applied, or has found that it must be applied again because the
+    global values changed.
+    """
     dirty: bool = False
     """True if a hook changed the values while they were being applied."""
     unmatched: tuple[str, ...] = ()

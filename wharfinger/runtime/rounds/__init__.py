@@ -2,5 +2,5 @@
 when a round begins, when the afterAll hooks run, and when another round follows. The docstring of ``machine`` describes the
 rounds.
 
-May import ``scheduler`` and the folders below it in the layers of pyproject.toml. Pure.
+This folder may import ``scheduler`` and the folders below it in the layers of pyproject.toml. Pure.
 """

@@ -1,4 +1,4 @@
 """The group apiregistration.k8s.io: APIServices.
 
-May import ``api.core``.
+This folder may import ``api.core``.
 """

@@ -1,4 +1,4 @@
 """The group apps: Deployments with ReplicaSets, DaemonSets, StatefulSets, ControllerRevisions.
 
-May import ``api.core``.
+This folder may import ``api.core``.
 """

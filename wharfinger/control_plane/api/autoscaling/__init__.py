@@ -1,4 +1,4 @@
 """The group autoscaling: HorizontalPodAutoscalers, their metrics, and the conversion between v1 and v2.
 
-May import ``api.core``.
+This folder may import ``api.core``.
 """

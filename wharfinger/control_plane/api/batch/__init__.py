@@ -1,4 +1,4 @@
 """The group batch: Jobs and CronJobs.
 
-May import ``api.apps`` and ``api.core``.
+This folder may import ``api.apps`` and ``api.core``.
 """

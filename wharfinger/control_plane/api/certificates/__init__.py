@@ -1,4 +1,4 @@
 """The group certificates.k8s.io: CertificateSigningRequests.
 
-May import ``api.core``.
+This folder may import ``api.core``.
 """

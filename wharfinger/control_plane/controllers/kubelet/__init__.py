@@ -1,4 +1,4 @@
 """The simulation of the scheduler and the kubelets: it schedules and runs Pods, on simulated nodes or without nodes.
 
-May import ``framework``.
+This folder may import ``framework``.
 """

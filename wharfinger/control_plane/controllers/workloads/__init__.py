@@ -1,4 +1,4 @@
 """Controllers of Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets, Jobs and CronJobs.
 
-May import ``framework`` and ``kubelet``.
+This folder may import ``framework`` and ``kubelet``.
 """
