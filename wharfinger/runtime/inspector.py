@@ -159,10 +159,11 @@ class PackageSnapshot:
     * ``version`` and ``digest`` are those of the wanted package; ``installed_version`` and ``installed_digest`` are those of
       the package in the cluster ("" if nothing is installed).
     * ``values`` are the present values, redacted by the runtime, which knows their schema.
-    * ``update`` is a line about a version that waits, or about a tag that has moved; "" if there is none.
+    * ``update`` is a line about a version that is pending, for example until a user approves it, or about a tag that has moved;
+      "" if there is none.
     * ``rollback`` is a line with the former revision that the package returned to, and the version that its resource requests;
       "" if the package was not rolled back.
-    * ``suspended`` and ``maintenance`` (a mode) were requested by users.
+    * ``suspended`` and ``maintenance`` are the values of ``spec.suspend`` and ``spec.maintenance``, which users set.
     * ``crds`` are the kinds that the package defines (``group/version/Kind``); None until the API server has established all
       of them.
     * ``unmatched`` are overrides of workloads or containers that the chart does not have.
@@ -240,7 +241,7 @@ class IndexSnapshot:
 @dataclass(frozen=True, slots=True)
 class RepositorySnapshot:
     """One PackageRepository: the status of its condition Ready ("True", "False" or "Unknown"), its last scan, the number of the
-    resources that use it, and its packages whose versions are known or followed.
+    resources that use it, and those of its packages that are followed, or whose versions are known.
     """
 
     name: str

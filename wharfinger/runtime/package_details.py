@@ -41,8 +41,8 @@ class ResourceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ClusterEventSnapshot:
-    """One Kubernetes Event. ``last`` is the time at which it happened last; None if the Event has none. ``type`` is "Normal" or
-    "Warning"."""
+    """One Kubernetes Event. ``first`` and ``last`` are the times at which it happened first and last; each is None if the Event
+    does not state it. ``type`` is "Normal" or "Warning"."""
 
     type: str
     reason: str
@@ -69,10 +69,11 @@ class LogLineSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """The kept lines of a package with numbers above ``after``, a number in the request; the oldest first.
+    """The lines of a package's log whose numbers are above the number ``after`` in the request, oldest first, as far as the
+    daemon still keeps them.
 
-    ``dropped`` is the number of lines with such numbers that are not kept any more. ``run`` identifies the process of the
-    daemon that numbered the lines.
+    ``dropped`` is the number of lines above ``after`` that the daemon does not keep any more. ``run`` identifies the process of
+    the daemon that numbered the lines.
     """
 
     package: str
@@ -126,8 +127,8 @@ class DifferenceSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HookSnapshotsSnapshot:
-    """The snapshots that one hook would get now, by binding. Each object has the keys ``object`` and ``filterResult``, as the
-    binding configures.
+    """The snapshots that one hook would get now, by binding. The configuration of the binding determines whether each object has
+    the key ``object``, the key ``filterResult``, or both.
     """
 
     hook: str

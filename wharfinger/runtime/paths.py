@@ -1,8 +1,8 @@
 """The paths of a daemon's state and debug socket, which are the same for the daemon and for the command line.
 
-The state folder is the one that STATE_VARIABLE names, or else ``/var/lib/wharfinger`` for root, and
-``$XDG_STATE_HOME/wharfinger`` for other users. It contains ``journal.db``, ``store/``, ``deployed/``, ``cache/`` and
-``run/debug.sock``.
+If no option names a state folder, it is the folder that STATE_VARIABLE names. If this variable is not set either, it is
+``/var/lib/wharfinger`` for root, and ``$XDG_STATE_HOME/wharfinger`` or ``~/.local/state/wharfinger`` for other users. The state
+folder contains ``journal.db``, ``store/``, ``deployed/`` and ``run/debug.sock``, among other files.
 """
 
 import os
@@ -30,8 +30,8 @@ def default_state_dir() -> Path:
 
 
 def default_socket(state_dir: Path | None = None) -> Path:
-    """Return the debug socket of the daemon that uses ``state_dir``. If that is None, return the socket that SOCKET_VARIABLE
-    names, else the one in the default state folder.
+    """Return the path of the debug socket of the daemon whose state folder is ``state_dir``. If ``state_dir`` is None, return the
+    path that SOCKET_VARIABLE names; if the variable is not set, return the path in the default state folder.
     """
     if state_dir is None and (named := os.environ.get(SOCKET_VARIABLE)):
         return Path(named)

@@ -28,8 +28,8 @@ class GroupSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class VoteSnapshot:
-    """The vote of one rule on a package, and the reason: "Enable", "Disable", "Forbid", or "Undefined" while the package's
-    ``enabled`` script has not voted yet.
+    """The vote of one rule on a package, with its reason. ``verdict`` is "Enable", "Disable" or "Forbid"; it is "Undefined" while
+    the package's ``enabled`` script has not voted yet.
     """
 
     verdict: str
@@ -39,8 +39,8 @@ class VoteSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LackSnapshot:
-    """One thing that a parked node waits for (``kind`` "package", "tier", "vote" or "pause"), and the state of that thing:
-    "idle", "failed" …
+    """One thing that a parked node waits for. ``kind`` is "package", "tier", "vote" or "pause". ``state`` is the state of that
+    thing, such as "idle" or "failed" for a package.
     """
 
     kind: str

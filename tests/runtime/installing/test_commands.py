@@ -67,13 +67,13 @@ def test_a_folder_is_installed_and_removed_by_commands(tmp_path: Path) -> None:
         assert state.startswith("Ready")
         assert warning == "warning: spec.settings.replicas: no template of the chart reads this setting"
         late = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "a.b", "--timeout", "0"))
-        assert (late.returncode, "the daemon continues: `wharfinger why default.a.b`" in late.stderr) == (3, True)
+        assert (late.returncode, "the daemon continues; see `wharfinger why default.a.b`" in late.stderr) == (3, True)
         made = attempt(*wharfinger("install", str(folder), "--kubeconfig", config, "--name", "other", "--no-wait"))
         assert made.returncode == 0, made.stderr
         scoped = attempt(
             *wharfinger("install", str(folder), "--kubeconfig", config, "--name", "shop", "--cluster-scope")
         )
-        assert "its Applications may reach the whole cluster" in scoped.stderr
+        assert "its Applications may change objects in the whole cluster" in scoped.stderr
         missing = attempt(
             *wharfinger("install", "web", "--repository", "none", "--kubeconfig", config, "--timeout", "1")
         )

@@ -27,7 +27,7 @@ All other causes are free:
 * a run is requested;
 * an id that the node lacks changes, or the node of that id ends a run;
 * the node waits for the world outside, and the answer arrives, or an id that it reads changes;
-* the node is swept, and its Terminals produced no arrival;
+* the node is swept, and its Terminals produced no arrival since it was last charged;
 * the node is parked, and is picked at a fixpoint to run at a stricter level.
 
 Several causes may share one run. *Stamps*, which all come from one clock, show whether a cause arose during a run: an id has
@@ -45,7 +45,8 @@ swept node runs again, the parked nodes are run at stricter levels, each connect
 (:mod:`wharfinger.runtime.fixpoint.levels`). A node that blocks even at the strictest level ends as unresolved. If no node is
 parked, the engine has converged.
 
-*Why the engine converges.* The proof relies on these assumptions; each is followed by the test that covers it:
+*Why the engine converges.* The proof relies on the following assumptions. Each is followed by its test in
+`tests/runtime/fixpoint/test_assumptions.py`:
 
 * Every run is reported exactly once, whatever happens in the body (`test_every_run_is_reported_once`).
 * Every run of a body ends, and emits finitely many ids (`test_an_endless_body_delays_judgement_only`).

@@ -120,8 +120,8 @@ class _Search(Generic[T]):
         self._wanted = set(wanted)
         self._targets = targets
         self._lowest: dict[T, int] = {}
-        """For each visited node, the lowest number of a node that is known to be in the same component; _DONE once the component
-        is complete. Nodes are numbered in the order in which they are visited.
+        """For each visited node, the lowest number of a node that is known to be in the same component; _DONE once the
+        component is complete. Nodes are numbered in the order in which they are visited.
         """
         self._open: list[T] = []
         self._path: list[tuple[T, int, Iterator[T]]] = []

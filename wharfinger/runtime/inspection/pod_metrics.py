@@ -52,7 +52,7 @@ POD_METRICS: Final = (PODS, DESIRED, WAITING, CLAIMS, DISPATCH, CLAIMED, REPLACE
 
 
 def pod_families(pools: PodPools) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present series, for the pools that are able to serve."""
+    """Yield all families with their present series, for the pools that accept requests."""
     named = [(_labels(number, pool), pool) for number, pool in enumerate(pools.pools())]
     yield PODS, _summed([((*labels, state), count) for labels, pool in named for state, count in _states(pool)])
     yield DESIRED, _summed([(labels, pool.numbers().desired) for labels, pool in named])

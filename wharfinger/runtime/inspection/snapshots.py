@@ -101,7 +101,7 @@ class RuntimeInspector:
     draining: bool = False
     standby: str = ""
     leader: LeaderSnapshot = LeaderSnapshot()  # noqa: RUF009 - frozen
-    """The leader as it was last seen."""
+    """The holder of the Lease, as it was last seen."""
     clients: list[tuple[str, HttpClusterClient]] = field(default_factory=list)
     """The clients of the API server whose watches and limits are shown, each with its name."""
     measured: HookMetrics = field(default_factory=HookMetrics)
@@ -140,7 +140,7 @@ class RuntimeInspector:
         )
 
     def stand_by(self, why: str) -> None:
-        """Set the reason why the daemon may not work yet; ``why`` is "" once it may work."""
+        """Store the reason why the daemon waits on standby; ``why`` is "" once there is no such reason any more."""
         self.standby = " ".join(why.split())
 
     def lease_seen(self, lease: str, identity: str, record: LeaseRecord) -> None:

@@ -59,7 +59,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
 
 
 def memory_of_processes() -> MemorySnapshot:
-    """Return the memory of this process and, by program, of its descendants. ``parts`` is empty. Blocks for milliseconds."""
+    """Return the memory of this process and, by program, of its descendants, without ``parts``. Blocks for milliseconds."""
     own = footprint(os.getpid())
     programs = [
         MemoryPartSnapshot(name, len(sizes), sum(size.total for size in sizes))
@@ -146,7 +146,9 @@ def _tasks(counts: QueuesStatistics) -> TaskCounts:
 
 
 def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
-    """Return the limit, the used slots and the waiting work, first for all work together, then for each kind of work."""
+    """Return the limit, the number of used slots and the number of waiting requests: first for all kinds of work except ``api``
+    together, then for each kind.
+    """
     slots = counted.statistics()
     kinds = tuple(SlotsSnapshot(kind.value, one.limit, one.used, one.waiting) for kind, one in slots.kinds.items())
     waiting = sum(one.waiting for one in kinds if one.kind != Kind.API)

@@ -1,8 +1,9 @@
-"""The advice about versions that would work. It is added to the explanation of a package whose requirements are not met, or
-whose update is not possible.
+"""The advice about versions: with which versions the requirements of a package would be met, or its update would be possible.
+The advice is added to the explanation of a package (`wharfinger why`).
 
-The search reads the indexes of the packages in the conflict. A package whose versions are not followed has no index, so its
-newest versions are read when the search needs them. A search has a time limit, and its result is kept for a while.
+The search reads the indexes of the packages in the conflict. An index has the versions that the last scan of the repository
+found. Scans leave out packages that are not followed, so the newest versions of such a package are read when the search needs
+them. A search has a time limit, and its result is kept for a while.
 """
 
 from collections.abc import Callable, Sequence

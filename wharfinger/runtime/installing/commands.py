@@ -196,7 +196,7 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
         trio.run(run)
     except trio.TooSlowError:
         why = f"`wharfinger why {what.replace('/', '.')}`"
-        return _failed(f"{what}: not done in time; the daemon continues: {why}", EXIT_LATE)
+        return _failed(f"{what}: not done in time; the daemon continues; see {why}", EXIT_LATE)
     except InstallError as error:
         return _failed(f"{what}: {error}", 1)
     except NotFoundError as error:

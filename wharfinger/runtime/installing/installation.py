@@ -1,7 +1,7 @@
 """The work of `wharfinger install` and `uninstall` in a cluster: apply or delete resources, wait for the daemon, and clean up.
 
-Every request is made with the rights of the user who runs the command. The daemon does the work: if a command is interrupted, its
-resource stays in the cluster, and the daemon continues.
+Every request is made with the rights of the user who runs the command. The command writes resources, and the daemon does the
+work that they require. So if the command is interrupted after it has written them, the daemon continues.
 """
 
 import math
@@ -41,7 +41,7 @@ Report = Callable[[str], None]
 
 
 class InstallError(Exception):
-    """The package cannot be installed without a change; the message says why and what to do."""
+    """The command has failed; the message has the reason and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ async def request(client: ClusterClient, wanted: InstallRequest, report: Report)
     if wanted.cluster_scope:
         labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED}
         await client.merge_patch(ObjectKey(NAMESPACE, "", wanted.namespace), {"metadata": {"labels": labels}})
-        report(f"namespace {wanted.namespace}: its Applications may reach the whole cluster")
+        report(f"namespace {wanted.namespace}: its Applications may change objects in the whole cluster")
     repository = wanted.repository or await _known_repository(client, wanted.target)
     made = made_objects(wanted.target, wanted.namespace, wanted.name, wanted.settings, repository)
     await _carry(client, made, report)
@@ -82,8 +82,8 @@ async def request(client: ClusterClient, wanted: InstallRequest, report: Report)
 
 
 async def _check_namespace(client: ClusterClient, wanted: InstallRequest, report: Report) -> None:
-    """Create the namespace if it is missing and may be created. Raises InstallError if it is missing and may not be created,
-    and ClusterError.
+    """Create the namespace if it is missing and ``wanted.create_namespace`` is true. Raises ClusterError, and InstallError if
+    the namespace is missing and ``wanted.create_namespace`` is false.
     """
     try:
         await client.get(ObjectKey(NAMESPACE, "", wanted.namespace))
@@ -101,9 +101,10 @@ async def _check_namespace(client: ClusterClient, wanted: InstallRequest, report
 
 
 async def wait_ready(client: ClusterClient, wanted: InstallRequest, generation: int, report: Report) -> JsonObject:
-    """Return the Application when it is Ready; report its state whenever that changes.
+    """Wait until the Application is Ready, and return it; report each change of its state.
 
-    Raises InstallError if a user has to change something first, and ClusterError. There is no time limit.
+    Raises ClusterError, and InstallError if the Application cannot become Ready without a change, or its state cannot be read.
+    There is no time limit.
     """
     selector = f"metadata.name={wanted.name}"
     async with open_informer(client, APPLICATION, wanted.namespace, field_selector=selector) as informer:
@@ -119,16 +120,14 @@ async def _refusal(informer: Informer, key: ObjectKey) -> str:
         await informer.wait_first_list()
     except ForbiddenError as error:
         why = f"`wharfinger why {key.namespace}.{key.name}`"
-        return (
-            f"the request was made, but the state of the package cannot be read: {error}; the daemon continues: {why}"
-        )
+        return f"the request was made, but the state of the package cannot be read: {error}; the daemon continues; see {why}"
     except (ClusterError, ShapeError):
         await informer.wait_synced()  # wait until a retry of the informer succeeds
     return ""
 
 
 async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: Report) -> JsonObject | str:
-    """Return the Application when it is Ready, or the reason why it cannot become Ready without a change."""
+    """Wait until the Application is Ready, and return it; or return the reason why it cannot become Ready without a change."""
     last = ""
     with informer.changes() as changes:
         while True:
@@ -149,10 +148,10 @@ async def _outcome(informer: Informer, key: ObjectKey, generation: int, report: 
 
 
 async def clean_up(client: ClusterClient, wanted: InstallRequest) -> None:
-    """Delete the PackageRepositories that earlier commands made for archives of this Application, together with their
-    Secrets, except for the PackageRepository that is in use. Raises ClusterError.
+    """Delete the PackageRepositories that earlier commands made for archives of this Application, except for the
+    PackageRepository that is in use. The cluster then deletes the Secrets of these repositories. Raises ClusterError.
 
-    A user who may not list repositories has made none, so there is nothing to delete.
+    If the user may not list PackageRepositories, nothing is deleted.
     """
     made = made_objects(wanted.target, wanted.namespace, wanted.name, wanted.settings, wanted.repository)
     with suppress(ForbiddenError):
@@ -195,7 +194,7 @@ async def remove(
     report(f"application {namespace}/{name}: removal requested")
     with trio.fail_after(limit_s):
         await _wait_gone(client, key, obj, report)
-        with suppress(ForbiddenError):  # a user who may not list repositories has made none
+        with suppress(ForbiddenError):  # a user who may not list repositories has probably made none
             await _drop_carried(client, namespace, name)
             await _drop_repository(client, find_str(obj, "spec", "packageRepositoryName"))
 

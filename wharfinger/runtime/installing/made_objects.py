@@ -20,11 +20,11 @@ MADE_BY: Final = "wharfinger.dev/made-by"
 """The label, with the value INSTALL, of the PackageRepositories and Secrets that `wharfinger install` made."""
 INSTALL: Final = "install"
 CARRIED_FOR: Final = "wharfinger.dev/carried-for"
-"""The label of the PackageRepository and the Secrets of an archive. Its value is a checksum of the name of the Application
-that they were made for.
+"""The label of the PackageRepository and the Secrets of an archive. Its value is a checksum of the namespace and name of the
+Application for which they were made.
 """
 PART_BYTES: Final = 700 * 1024
-"""The size of the parts into which an archive is split: a Secret may have about 1 MiB in base64."""
+"""The size of the parts into which an archive is split. Even in base64, a part is below the limit for a Secret (1 MiB)."""
 MAX_SETTINGS_DEPTH: Final = 32
 
 

@@ -3,8 +3,8 @@ PackageRepository.
 
 ==================================  ==========================================================================================
 ``./chart``, ``web-1.2.3.tgz``      files of this machine, which are carried to the daemon in Secrets
-``oci://HOST/PATH/NAME[:VERSION]``  a package in a registry; without a version, the newest one, and later ones when they appear
-``NAME[@VERSION or RANGE]``         a package of a PackageRepository; with a range, later versions in the range, too
+``oci://HOST/PATH/NAME[:VERSION]``  a package in a registry; without a version: the newest version, and later versions
+``NAME[@VERSION or RANGE]``         a package of a PackageRepository; with a range: also later versions in the range
 ==================================  ==========================================================================================
 """
 
@@ -33,7 +33,7 @@ _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A package of this machine: its name and version, and its archive."""
+    """A package from files of this machine: its name and version, and its archive."""
 
     name: str
     version: str
@@ -134,8 +134,8 @@ def _carried(path: Path) -> Carried:
     found = _of_folder(path.resolve(), str(path)) if path.is_dir() else _of_archive(path)
     if len(found.data) > MAX_CARRIED:
         raise ArtifactError(
-            f"{path}: {len(found.data)} bytes, but Secrets carry at most {MAX_CARRIED}; push the package to a "
-            "registry with `wharfinger package push`, and install it from there"
+            f"{path}: expected an archive of at most {MAX_CARRIED} bytes for Secrets, found {len(found.data)}; push the "
+            "package to a registry with `wharfinger package push`, and install it from there"
         )
     return found
 

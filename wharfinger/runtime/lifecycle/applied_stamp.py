@@ -30,7 +30,7 @@ def digest_of(text: str) -> str:
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
     """Return the newest deployed revision with a stamp, and its stamp.
 
-    Return (0, "") if there is none, or if a later deployed revision of the daemon has no stamp.
+    Return (0, "") if there is none, or if the daemon has made a later deployed revision without a stamp.
 
     A revision counts as deployed if it is deployed, or was deployed and is superseded. Revisions that users made with Helm are
     skipped: Helm may copy a stamp into the new revision of a rollback, but this stamp does not describe that revision.

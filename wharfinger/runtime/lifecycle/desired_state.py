@@ -7,16 +7,17 @@ give the kind of the :class:`Decision`:
 changed                                                              requires
 ===================================================================  ===============================================
 nothing                                                              NONE
-source, package, version, digest, namespace, requested, forced,      UPDATE: from Download on, whatever else changed
-reset (or a new package)
+source, package, version, digest, namespace, requested, forced,      UPDATE, which begins with the task Download, whatever
+reset (or a new package)                                             else changed
 settings, settings version, maintenance, resources, patches,         RECONFIGURE: the loaded version runs again
 release policy, scope, upgrade policy, account, and nothing else
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
-suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
+suspended: yes, and it stays so                                      NONE, whatever else changed
 ===================================================================  ===============================================
 
-A decision lists every change, even a change that requires no work yet, so that reports to users can name it.
+The changes that were made during a suspension take effect with the update after RESUME. A decision lists every change, even a
+change that requires no work yet, so that reports to users can name it.
 """
 
 from collections.abc import Iterator

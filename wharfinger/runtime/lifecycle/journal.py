@@ -1,14 +1,13 @@
 """The journal of operations: the steps of the running operations of each package, stored in the state folder.
 
-After a restart, every operation begins from its first step. With the journal, completed steps are skipped: a hook that is
-recorded as done never runs again, and a step that was in flight runs again. If the journal is lost, every step is done again.
-The result is the same, because steps that must happen only once in a package's life are recorded in the cluster
-(`runtime.lifecycle.package_state`).
+After a restart of the daemon, every operation begins from its first step, but steps that the journal records as complete are
+skipped. A step that was in flight runs again. If the journal is lost, every step is done again. The result is the same, because
+steps that must happen only once in a package's life are recorded in the cluster (`runtime.lifecycle.package_state`).
 
-The loss of the whole journal is harmless. The loss of only its last rows would be harmful: for example, a deletion of rows
-could be lost, so that steps that were undone would count as done. A killed process loses no rows. A power failure may lose
-the last rows, and no checksum shows that they are missing. So each row has the boot ID of the machine (``boot``), and rows of
-another boot are ignored and deleted: after a restart of the machine, every operation begins from its first step. One risk
+The loss of the whole journal is harmless. The loss of only the last writes would be harmful: for example, if a deletion of rows
+were lost, steps that were undone would count as done. A killed process loses no writes. A power failure may lose the last
+writes, and no checksum shows that they are missing. So each row has the boot ID of the machine (``boot``), and rows of another
+boot are ignored and deleted: after a restart of the machine, every operation does all of its steps. One risk
 remains: while the machine runs, a disk fault could lose the end of the file together with its cached pages. Therefore an
 apply that the journal records as done is skipped only if the cluster has the release (`runtime.tasks.run_tasks`).
 
@@ -117,7 +116,7 @@ event, and the effects.
 
 
 class Journal:
-    """The operations of all packages; they are kept in memory if ``file`` is None. The constructor and all methods that
+    """The operations of all packages; they are kept only in memory if ``file`` is None. The constructor and all methods that
     record something may raise JournalError.
     """
 

@@ -90,7 +90,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recorded operation. ``earlier`` is True if an earlier process began it, and this process has not."""
+    """One recorded operation. ``earlier`` is True if an earlier process began the operation, and the present process has not
+    begun it.
+    """
 
     fingerprint: str
     earlier: bool = False

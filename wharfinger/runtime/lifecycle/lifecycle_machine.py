@@ -40,16 +40,16 @@ Whether a package is suspended is part of its desired state. The answer to a `De
 a Suspend that begins cancels all running operations. A suspension never prevents a removal: a suspended package that is no
 longer wanted is removed.
 
-**The guard of the removal, in both directions.** RemovalCompleted forgets a package only if it is being removed. So a late
+**Removal and creation under the same name.** RemovalCompleted forgets a package only if it is being removed. So a late
 RemovalCompleted does not affect a package that was created again after its removal. A desired state that arrives while a
 package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller submits the state again after the
-removal. (The program that spec/runtime describes loses the state together with the package's entry: §13 item 19.) A removal
-whose final task succeeded is *leaving*: it cannot be started again, so none of its tasks runs beside the next package of that
-name.
+removal. (The program that spec/runtime describes loses the state together with the package's entry: §13 item 19.) After the
+final task of a removal has succeeded, the package is *leaving*: its removal cannot be started again, so no task of the removal
+runs at the same time as a new package of the same name.
 
 Invariants: there is at most one live scope of each kind of operation. While a package is being removed, only the removal has
-a live scope. Once a Suspend has begun, only the Suspend and a removal may have live scopes until the package is resumed. A
-forgotten package has no live scope. Every begun scope is cancelled or ended exactly once.
+a live scope. Once a Suspend has begun, only the Suspend and a removal may have live scopes until the package is resumed. No
+scope is cancelled or ended twice, and a forgotten package has no live scope.
 
 The state machine uses neither trio nor a clock, and does not know the package's name. A refused event changes nothing, and the
 effect has the reason.
@@ -226,7 +226,7 @@ class EndScope:
 
 @dataclass(frozen=True, slots=True)
 class UpdateCutShort:
-    """Begin an interrupted update again, after the operation that interrupted it."""
+    """A Disable has interrupted the update; begin the update again after the Disable."""
 
 
 Effect: TypeAlias = Decided | Refused | BeginScope | CancelScope | EndScope | UpdateCutShort

@@ -3,8 +3,8 @@ package.
 
 A state from the list is used only once, by the first task that needs it, and only soon after the list, because a person may
 change or delete the Secret later. Only states of packages that belonged to this daemon before the list request are kept: other
-daemons change the states of their packages, and may hand the packages over at any time. The state of a package that is not in
-the list is read separately, so the list only saves requests.
+daemons change the states of their packages, and may hand packages over to this daemon at any time. The state of a package that
+is not in the list is read separately, so the list only saves requests.
 """
 
 import logging

@@ -11,7 +11,7 @@ steps are done, which values the hooks have patched, and which digest the instal
 * It has the checksums of the last applied inputs, and the revision of the release that was made from them. A later revision may
   have a stamp with newer checksums (:mod:`wharfinger.runtime.lifecycle.applied_stamp`).
 
-The document has a number, its ``schema``:
+The JSON document in the Secret has a version number, its ``schema``:
 
 * Version 1 has no field ``schema``. It does not record what was applied, so it is read as if nothing had been applied.
 * Version 2 does not record the objects that hooks were synchronized with.
@@ -176,7 +176,7 @@ class PackageState:
         )
 
     def stamped_as(self, revision: int, stamp: str) -> "PackageState":
-        """Return the state with the checksums of a stamp, if the stamp's revision is later than the revision in the state."""
+        """Return the state with the digests in a stamp, if the stamp's revision is later than the revision in the state."""
         if revision <= self.revision:
             return self
         fingerprint, _, values = stamp.partition(".")
@@ -214,7 +214,7 @@ class PackageState:
         return replace(self, withdrawn=True)
 
     def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
-        """Record the objects that hooks know, by binding, in place of all objects that were recorded before."""
+        """Record the checksums of the objects that hooks know, by binding, in place of all checksums recorded before."""
         return replace(self, synchronized=tuple(sorted(known.items())))
 
     def may_have_made(self, kinds: Iterable[str]) -> "PackageState":

@@ -1,11 +1,11 @@
 """The journalled steps of one operation: steps that the operation completed before the daemon was killed are not repeated.
 
-A step has effects outside the process and is costly to repeat: a download, an unpacked tree, a hook run, an applied release. It
-is journalled as in flight before its first effect and as complete after its last. So after a kill, a step that has begun is
-either done, or in flight and to be done again (at least once). A step that needs no effect, or only one that may be repeated,
-is not journalled, unless later steps of the operation depend on its result. After the restart, an operation of the same
-kind with the same *fingerprint* (a checksum of all inputs) resumes the killed operation: it skips the steps that are done. An
-operation with another fingerprint begins with its first step.
+The journalled steps have effects outside of the process and are costly to repeat: downloads, unpacked trees, hook runs and
+applied releases. A step is journalled as in flight before its first effect, and as complete after its last effect. So after a
+kill, a step that has begun is either complete, or in flight and done again (at least once). If a step turns out to need no
+effect, or has only effects that may be repeated, it is journalled only if later steps of the operation depend on its result.
+After the restart, an operation of the same kind with the same *fingerprint* (a checksum of all inputs) resumes the killed
+operation: it skips the steps that are complete. An operation with another fingerprint begins with its first step.
 
 If an attempt fails, the next attempt of the same process does all steps again: for example, a beforeHelm hook may have to
 react to the cause of a failed apply.
@@ -85,7 +85,7 @@ class Steps:
 
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
-    """Return the fingerprint of a reconciliation: a checksum of all its inputs, except the values that its own hooks patch."""
+    """Return the fingerprint of a reconciliation: a checksum of all its inputs, except the patches of hooks to the values."""
     # Fields that were added later are included only if they are set, so that the recorded fingerprints of packages without
     # them stay valid.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}

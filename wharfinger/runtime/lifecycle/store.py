@@ -2,9 +2,9 @@
 
 :mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions about operations, and
 :mod:`~wharfinger.runtime.lifecycle.desired_state` the work that a desired state requires. This module has a state machine for
-each package, assigns the numbers of scopes, and makes a :class:`WorkScope` for each number. It neither enqueues nor awaits,
-so a decision is never separated from its scope. The listeners of a cancelled scope run within the call, and see the store as
-it is after the decision.
+each package, assigns the numbers of scopes, and makes a :class:`WorkScope` for each number. It does not await, so no other
+event comes between a decision and the creation of its scope. The listeners of a cancelled scope run within the call, and see
+the store as it is after the decision.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from wharfinger.runtime.lifecycle.lifecycle_machine import (
 
 
 class RemovalStart(Enum):
-    """The result of `begin_removal`."""
+    """The result of `begin_removal`. DONE: the package is not known. IN_FLIGHT: the package is already being removed."""
 
     DONE = "done"
     IN_FLIGHT = "in flight"

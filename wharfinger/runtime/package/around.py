@@ -1,4 +1,4 @@
-"""The facts outside of a package's state on which a step depends: the time, and the operations that run."""
+"""The inputs of a step that are not part of the package's state: the time, and the operations that run."""
 
 from dataclasses import dataclass
 from datetime import datetime

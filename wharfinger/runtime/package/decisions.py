@@ -1,7 +1,8 @@
-"""The reactions to the scheduler: to its answer to an offered node, to its decisions, and to its orders. Pure.
+"""The reactions of a package to the scheduler: to the scheduler's answer after the package was offered as a node, to its
+decisions, and to its orders to run or disable the package. Pure.
 
-A part of the state machine (:mod:`~wharfinger.runtime.package.machine`), whose docstring has a table of what each event
-requires in each phase.
+This module is a part of the state machine in :mod:`~wharfinger.runtime.package.machine`. The docstring of that module has a
+table with the reaction to each event in each phase.
 """
 
 from typing import assert_never
@@ -102,10 +103,10 @@ def decided(
 
 
 def _run_ordered(package: Package, run: int, reason: str, around: Around) -> Next:
-    """Run the loaded package.
+    """Begin a reconciliation of the loaded package.
 
-    While a version is being loaded, nothing is begun, because the scheduler orders another run after the load. If the scheduler
-    refused the loaded version, the version is offered to the scheduler again, in place of a run.
+    While a version is being loaded, the run counts as failed, and the scheduler orders another run after the load. If the
+    scheduler refused the loaded version, the version is offered to the scheduler again, in place of a reconciliation.
     """
     package = applied(package, ReconciliationOrdered(run))
     begins = (Simple.ROUND_BEGINS,) if is_global(package.id) else ()

@@ -1,7 +1,7 @@
-"""The effects of a package's events, which are to be carried out after a step.
+"""The effects that a step of a package's state machine returns (:mod:`~wharfinger.runtime.package.machine`).
 
-The runtime carries them out (:mod:`~wharfinger.runtime.core.packages`), and processes the outcome of an effect as another
-event.
+The runtime carries them out after the step (:mod:`~wharfinger.runtime.core.packages`), and processes the outcome of an effect
+as another event.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from wharfinger.runtime.scheduler.events import Event as SchedulerEvent
 
 
 class BeginBase:
-    """The base of all effects that ask the lifecycle store for an operation."""
+    """The base of all effects that request an operation from the lifecycle store."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class EnqueueBase:
 
 
 class Phase(Enum):
-    """The kinds of first attempts that other packages wait for."""
+    """The kinds of work whose first attempt other packages wait for: to ensure the CRDs, or to load the package."""
 
     CRDS = "crds"
     LOAD = "load"
@@ -37,23 +37,23 @@ class Simple(Enum):
     """The effects without parameters; the string value of each describes the action."""
 
     SUSPEND = "ask the lifecycle store for a suspension"
-    CRDS = "ensure the CRDs, in a lane of their own"
+    CRDS = "ensure the package's CRDs, in a separate lane"
     UNPARK = "run parked tasks again, because a permanent failure may have been due to the settings"
-    NEEDS_CHANGED = "offer the node again, because the dependencies of the resource changed"
+    NEEDS_CHANGED = "offer the package's node to the scheduler again, because dependencies in the resource changed"
     UPDATE_COMPLETE = "notify the lifecycle store that the version is loaded"
     RUN_COMPLETE = "notify the lifecycle store that the version is applied"
     RESTART_REMOVAL = "interrupt the removal, and begin it again"
-    RESTATE = "report the standing decision of the scheduler again"
-    SETTLE = "ask the scheduler for its decision about the node"
-    NOTIFY = "notify the controller, because changes may be held until the package is known"
+    RESTATE = "report the scheduler's present decision again"
+    SETTLE = "ask the scheduler for its decision about the package's node"
+    NOTIFY = "notify the controller of packages, which may have to act on this package"
     REST_RELEASE = "stop the correction of drift while the package is suspended"
     LOOK_AT_HEALTH = "report the health of the release, which was ignored while a task waited for readiness"
     ROUND_BEGINS = "begin a round of global hooks"
-    ROUND_RAN = "run the other packages in the round of global hooks"
+    ROUND_RAN = "continue the round of global hooks with the other packages"
     FLAGS_SEEN = "compare the enabled flags that global hooks have set with those in effect"
-    ASK_PROVISIONAL = "run again the enabled scripts that did not see all packages"
-    CLEAN = "forget the removed package, outside of its queue"
-    SEE_OTHERS = "run the enabled script again if it would see other Modules"
+    ASK_PROVISIONAL = "run again the enabled scripts that ran before all installed packages were loaded"
+    CLEAN = "delete the queue of the removed package, and forget the package, in a task outside of that queue"
+    SEE_OTHERS = "run the enabled script again if the list of Modules that it gets has changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Offer a definition to the scheduler as the package's node; ``established`` are the CRDs that are established before the
+    """Offer a definition to the scheduler as the package's node; ``established`` has the CRDs that were established before the
     offer.
     """
 
@@ -77,7 +77,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Carry out an order of the scheduler, after the effects of the scheduler's decision."""
+    """Carry out an order of the scheduler (to run or to disable the package), after the effects of the scheduler's decision."""
 
     order: Schedule | Disable
 
@@ -100,7 +100,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Begin or end the package's first attempt, for which other packages wait."""
+    """Record the beginning or the end of the package's first attempt at the work ``phase``; other packages wait for its end."""
 
     phase: Phase
     begins: bool
@@ -116,7 +116,9 @@ class GiveWay:
 
 @dataclass(frozen=True, slots=True)
 class CastVote:
-    """Record the vote of the script. With ``may_be_early``, it is provisional if some installed packages are not loaded yet."""
+    """Record the vote of the enabled script. With ``may_be_early``, the vote is provisional if some installed packages are not
+    loaded yet.
+    """
 
     enabled: bool | None
     reason: str
@@ -152,15 +154,17 @@ class BeginDisable(BeginBase):
 
 @dataclass(frozen=True, slots=True)
 class BeginVote(BeginBase):
-    """Ask the lifecycle store for a vote, because the specification has changed; ``reason`` names the change."""
+    """Ask the lifecycle store for a vote, because the specification of the package has changed; ``reason`` names the change."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatVote(BeginBase):
-    """Ask the lifecycle store for a vote, because the Modules in ``before`` are on now. If this interrupts a run of the script
-    that a change of the specification caused, ``reason`` names that change; otherwise it is empty.
+    """Ask the lifecycle store for another vote. The script gets the names in ``before``: the preceding Modules that are on.
+
+    If this vote interrupts a run of the script that a changed specification caused, ``reason`` names the change; otherwise it
+    is "".
     """
 
     before: tuple[str, ...]
@@ -202,7 +206,9 @@ class EnqueueSuspend(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueVote(EnqueueBase):
-    """Enqueue the enabled script because of ``reason``. If ``reason`` is empty, the script runs because other Modules are on."""
+    """Enqueue a run of the enabled script; ``reason`` names the change of the specification that requires the run. If it is
+    empty, the run is required because other Modules are on now, or more packages are loaded now.
+    """
 
     scope: WorkScope
     reason: str

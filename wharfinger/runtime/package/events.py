@@ -81,7 +81,10 @@ class Released(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Tracked(ReportBase):
-    """The progress of an apply: the names of the objects that are completed, and of those that remain."""
+    """The progress of an apply, or of the wait until the applied objects are ready. ``completed`` has the names of the objects
+    that are done; names that are also in ``remaining`` do not count. ``remaining`` has the names of the objects that are not
+    done.
+    """
 
     completed: tuple[str, ...]
     remaining: tuple[str, ...]

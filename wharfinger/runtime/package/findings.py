@@ -252,8 +252,8 @@ class ChartApplied(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class OverridesMatched(ReleaseBase):
-    """The overrides were matched with a render that is about to be applied. ``unmatched`` has the overrides for which the
-    chart has no workload or container.
+    """The overrides in ``spec.resourceRequests`` were matched with a render that is about to be applied. ``unmatched`` has the
+    overrides for which the chart has no workload or container.
     """
 
     unmatched: tuple[str, ...]

@@ -86,8 +86,8 @@ class Webhooks(Protocol):
     """The publisher of the objects in the cluster that tell API servers to call hooks."""
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish the webhooks of a package in place of its earlier webhooks. From now on, undo changes that other writers make to
-        the published webhooks. Raises ClusterError and HookError.
+        """Publish the webhooks of a package in place of its earlier webhooks. From now on, undo changes that other writers make
+        to the published webhooks. Raises ClusterError and HookError.
         """
         ...
 

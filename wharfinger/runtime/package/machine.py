@@ -4,8 +4,8 @@ to carry out.
 Theory of operation. The lifecycle machine (:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`) decides which operation may
 begin, and which other operations are cancelled when it begins. The scheduler decides which packages may be on, and in which
 order they run. This state machine connects the two. For a decision or a request, it returns effects that request operations
-from the lifecycle store (:mod:`~wharfinger.runtime.lifecycle.store`). When an operation ends, it returns the effects of that
-end. The phase of a package is determined by the lifecycle machine and by the package's state:
+from the lifecycle store (:mod:`~wharfinger.runtime.lifecycle.store`). When an operation has ended, it returns the effects that
+have to be carried out next. The phase of a package is determined by the lifecycle machine and by the package's state:
 
 ================  ================================================================================================
 unread            no definition was read
@@ -42,8 +42,8 @@ The effects of the end of an operation's last task:
 
 =================  ===================================================================================================
 UpdateDone         the definition is offered to the scheduler, and enabled scripts that ran too early run again
-RunDone            the scheduler is notified; if the values changed meanwhile, it is asked for another run
-DisableDone,       the present decision is reported again, because a failure may have been reported in between
+RunDone            the scheduler is notified; if the values changed meanwhile, the scheduler is asked for another run
+DisableDone,       the scheduler's decision is reported again, because a failure may have been reported since the decision
 VoteRepeated
 VoteDone           as for VoteRepeated, and the scheduler is asked for a run. If the Modules that are on have changed
                    meanwhile, a newer vote interrupts this one, and VoteDone is the event at the end of the newer vote

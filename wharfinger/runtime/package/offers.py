@@ -59,8 +59,9 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
-    """Return the effects that run the script with the Modules that are on now, unless the last run got exactly these Modules. With
-    ``forced``, the script runs even then, unless that run is still under way and was caused only by a change of the Modules.
+    """Return the effects that run the script with the Modules that are on now, unless the last run got exactly these Modules.
+    With ``forced``, the script runs even then, unless that run is still under way and was caused only by a change of the
+    Modules.
 
     If a run is under way that a change of the specification caused, it is interrupted, and the new run replaces it.
     """

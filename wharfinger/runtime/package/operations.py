@@ -192,7 +192,8 @@ def removed(package: Package, event: RemovalStarted, around: Around) -> Next:
     deletion = event.deletion or package.desired.directives.release_policy.deletion
     cause = "moved to another daemon" if event.moved else "removal started"
     package, ended = _without_crds(applied(package, RemovalBegun(deletion, event.disowned, event.moved)), cause)
-    if event.moved:  # the node stays until the package is known as a package of another shard, so that its dependents stay on
+    if event.moved:
+        # The node stays until the package is known as a package of another shard, so that its dependents stay on.
         return package, (Log(cause), *ended, Attempt(Phase.LOAD, begins=False), EnqueueRemoval(event.scope))
     status = statuses.removing(package.status, "Removing", "the release is being uninstalled", around.now)
     return with_status(package, status), (

@@ -1,12 +1,13 @@
 """The changes of a package's status by the reports of its tasks, its hooks and its release. Pure.
 
-A report about a stage replaces the condition of that stage. If a hook fails that an operation runs, the stage of the hooks shows
-this failure until the operation's hooks succeed, because the failure prevents the package from being applied. A failure of an
-event hook is shown only if no operation's hook has failed. Health is shown only after the package was ready once: until then, the task that
-waits for readiness reports the objects that are not ready. If objects are not ready for a while, as during scaling or a
-rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object has failed or stalled. Drift that is
-not corrected, and revisions made by another writer, are shown as warnings, because a retry would not help. If another manager
-sets fields again and again, the package is Degraded, with that manager's name, until the manager stops.
+A report about a stage replaces the condition of that stage. If an operation runs a hook and the hook fails, the stage of the
+hooks shows this failure until the operation's hooks succeed, because the failure prevents the package from being applied. A
+failure of an event hook is shown only if no operation's hook has failed. Health is shown only after the package was ready once:
+until then, the task that waits for readiness reports the objects that are not ready. If objects are not ready for a while, as
+during scaling or a rollout, the package stays Ready, and is Reconciling; it becomes Degraded once an object has failed or
+stalled. Drift that is not corrected, and revisions made by another writer, are shown as warnings, because a retry would not
+help. If another manager sets fields again and again, the package is Degraded, with that manager's name, until the manager
+stops.
 """
 
 from typing import Final, assert_never

@@ -108,8 +108,8 @@ class Files(msgspec.Struct, frozen=True):
     loaded_once: bool = False
     """True if this process has loaded the package."""
     chart_use: tuple[str, ChartUse] | None = None
-    """The digest of the chart that was searched last, and the inputs on which this chart can depend. While the digest is the same,
-    the chart is not searched again.
+    """The digest of the chart that was searched last, and the inputs on which this chart can depend. While the digest is the
+    same, the chart is not searched again.
     """
     mentions_webhooks: tuple[str, bool] | None = None
     """The digest of the package whose files were searched last, and whether the files mention conversion webhooks. While the
@@ -187,7 +187,7 @@ class Applied(msgspec.Struct, frozen=True):
     dirty: bool = False
     """True if a hook changed the values while they were being applied."""
     unmatched: tuple[str, ...] = ()
-    """The overrides for which the chart has no workload or container."""
+    """The overrides in ``spec.resourceRequests`` for which the chart has no workload or container."""
     drift: tuple[str, ...] = ()
     """The fields of applied objects that differ from what was applied, with the managers that set them."""
     fought: tuple[str, ...] = ()

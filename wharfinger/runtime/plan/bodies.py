@@ -1,10 +1,11 @@
-"""The bodies that the fixpoint engine runs for a plan. There is a node for each resource, and a node for each definition of a
-package that a resource needs.
+"""The bodies that the fixpoint engine runs for a plan. There is one node for each resource (an Application or a Module), and one
+node for each definition of a package that resources need.
 
-The node of a resource (an Application or a Module) first creates the node of the package's definition, which reads the files of
-the package. When the definition has been read, the node of the resource runs again. Then it waits for the decision about every
+The node of a resource first creates the node of the package's definition. The node of the definition reads the files of the
+package. When the definition has been read, the node of the resource runs again. Then it waits for the decision about every
 package that the resource or the definition names, even about packages that no file declares. The node of a Module in an exclusive
-group also waits until all Modules are read, because each of them may be in the group. What a node does depends on the level:
+group also waits until all Modules are read, because each of them may be in the group. What the node of a resource does depends
+on the level at which the engine runs it (:class:`~wharfinger.runtime.fixpoint.model.Level`):
 
 =========  ================================================================================================================
 NONE       it waits for every named package that is not judged yet, even for an absent one, which may still appear
@@ -14,12 +15,12 @@ FORCE      the packages that it names wait for it in turn, so the cycle is judge
 
 A cycle of dependencies is refused, and each member reports the whole cycle. (The daemon's scheduler refuses only the package that
 closes the cycle.) A cycle that any-of or none-of groups close is a knot, about which the gates decide
-(:mod:`wharfinger.runtime.scheduler.soft_edges`). At FORCE, a node runs only if it waits for nothing outside of its own cycle, so
-every unjudged package that it reaches is in that cycle.
+(:mod:`wharfinger.runtime.scheduler.soft_edges`). At FORCE, a node runs only if it waits for nothing outside of its own cycle. So
+every package that it names, directly or through other packages, is either judged or in that cycle.
 
-The decisions are made by :mod:`wharfinger.runtime.scheduler.gates`, with nodes that are made from definitions as in the
-daemon. A package that would never become a node in the daemon (because it cannot be loaded, or is on a cycle) does not become
-a node here either, so it is "not installed" for other packages.
+The decisions are made by :mod:`wharfinger.runtime.scheduler.gates`. The gates get the nodes that the daemon's scheduler would
+have. A package that cannot be loaded or is on a cycle has no such node, as in the daemon, so it is "not installed" for other
+packages.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -69,8 +70,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decision of the gates. ``held_by`` is a package for which this package would wait forever although it may be on: it
-    is suspended, or waits for a suspended package itself. "" means that there is no such package.
+    """The decision of the gates. ``held_by`` is a package for which this package would wait forever, because ``held_by`` is
+    suspended, or itself waits for a suspended package. "" means that there is no such package.
     """
 
     node: Node
@@ -108,8 +109,9 @@ class PlanBodies:
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """Run a node, as the docstring of the module explains. ``_loop``, a cycle that the engine has found, is not used: the
-        engine does not distinguish hard and soft edges, so cycles are found as in the daemon's scheduler.
+        """Run a node, as the docstring of the module explains. ``_loop`` is a cycle that the engine has found. It is not used,
+        because the engine does not distinguish dependencies from any-of and none-of groups. Cycles of dependencies are found as
+        in the daemon's scheduler.
         """
         if who.kind == _DEFINITION:
             return await self._read_package(who)
@@ -169,7 +171,7 @@ class PlanBodies:
             self._nodes |= ranked(self._nodes.values())
 
     def _judge_ready(self, name: str, level: Level) -> tuple[Id, ...]:
-        """Judge a package and return no ids, or return the ids that have to be done first."""
+        """Judge a package, and return an empty tuple. If other nodes have to be done first, return their ids instead."""
         node = self._nodes[name]
         if node.exclusive and self._unread:
             return (self._id(next(iter(self._unread))),)

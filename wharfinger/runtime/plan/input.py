@@ -1,13 +1,13 @@
 """Applications and Modules from files, for a plan: the files that a user would give to ``kubectl apply -f``.
 
-Files are read as kubectl reads them: YAML or JSON, with several documents, and with objects that are lists, such as List. If a
-path is a folder, the files directly in it whose names end in ``.yaml``, ``.yml`` or ``.json`` are read. No API server checks
-the documents, so each document is validated here with the CRD (``crds/``) that an API server would use; unknown fields are
-reported, too. Then the document is read as in the daemon. Documents of other kinds, and objects that are being deleted, are
-ignored and counted.
+Files are read as kubectl reads them: YAML or JSON, possibly with several documents, or with objects such as ``kind: List`` that
+contain other objects. If a path is a folder, the files directly in it whose names end in ``.yaml``, ``.yml`` or ``.json`` are
+read. No API server checks the documents, so each document is validated here with the CRD (``crds/``) that an API server would
+use; unknown fields are reported, too. Then the document is read as in the daemon. Documents of other kinds, and objects that are
+being deleted, are ignored; a plan states their number.
 
-All problems are found in one run. Each problem names its file and the number of its document. Documents are counted from 1, and
-empty ones are not counted.
+All problems are found in one run. Each problem names its file and the number of its document. Documents are numbered from 1;
+empty documents have no number.
 """
 
 import sys
@@ -146,8 +146,8 @@ class _Reader:
 def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inputs:
     """Read files, folders and (``-``) standard input. Blocking. Raises PlanInputError.
 
-    ``namespace`` is the namespace of Applications that name no namespace. A Module without ``spec.enabled`` is on, unless
-    ``bundled`` is true; then the bundle of the platform decides.
+    ``namespace`` is the namespace of Applications that name no namespace. If ``bundled`` is True, the bundle of the platform
+    decides whether a Module without ``spec.enabled`` is on. Otherwise, such a Module is on.
     """
     reader = _Reader(namespace, bundled)
     for path in dict.fromkeys(paths):

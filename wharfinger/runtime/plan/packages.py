@@ -5,7 +5,7 @@ with the name of the package, which is an OCI image layout or has the package's 
 layout is installed into a temporary store as in the daemon, and the store is deleted at the end.
 
 Hooks are not run here, not even for their configuration, and no rule or conversion is compiled. ``wharfinger package check``
-does both.
+compiles rules and conversions, and ``wharfinger hook config`` runs a hook for its configuration.
 """
 
 import tempfile
@@ -34,8 +34,8 @@ _SCRATCH: Final = "wharfinger-plan-"
 
 @dataclass(frozen=True, slots=True)
 class PackageFolder:
-    """Packages by name below ``root``; made by `open_package_folder`. ``scratch`` is a folder for temporary files, which is
-    deleted at the end.
+    """The packages below the folder ``root``, by name. Use `open_package_folder` to make an object. ``scratch`` is a folder for
+    temporary files, which is deleted at the end.
     """
 
     root: Path

@@ -1,8 +1,8 @@
 """The differences between the chart of a planned package with and without its ``spec.patches``.
 
-The chart is rendered by helm as in an offline build. Only the settings in the resource itself are used, because a plan knows
-neither the settings from ``settingsFrom`` nor the values that hooks change. If the chart cannot be rendered without them, no
-changes are shown, and the note says why.
+The chart is rendered by helm without a cluster. Only the settings in the resource itself are used, because a plan knows neither
+the settings from ``settingsFrom`` nor the values that hooks change. If the chart cannot be rendered without these settings and
+values, no changes are shown, and a note gives the reason.
 """
 
 import shutil

@@ -38,11 +38,11 @@ class PlanState(StrEnum):
 
     ON = "on"
     OFF = "off"
-    """Neither the user nor a bundle requests that it is on."""
+    """The package is off, and neither the user nor a bundle requests that it is on."""
     SUSPENDED = "suspended"
-    """It is suspended by ``spec.suspend``."""
+    """The package is suspended by ``spec.suspend``."""
     BLOCKED = "blocked"
-    """It is wanted, but would not be on."""
+    """The package is wanted, but would not be on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 The findings of the plan are converted to the snapshots from which explanations are made. A plan has no times, so its
 explanations have no times either. The middle of a long chain of causes is left out, because a user needs the root cause, and
-not the names of a thousand packages. All explanations of a plan together visit at most MAX_LOOKS packages; beyond that limit,
+not the names of a thousand packages. After the explanations of a plan have visited MAX_LOOKS packages altogether, the remaining
 packages get no explanation.
 """
 
@@ -70,8 +70,8 @@ class Explainer:
         return replace(found, causes=causes, remedy=self._remedy(causes[-1].subject) or found.remedy)
 
     def _remedy(self, root: str) -> str:
-        """Return the remedy for a root cause that only plans have: a version that is not known, because an option was not
-        given.
+        """Return the remedy if a version is not known because the user did not give an option; otherwise return an empty text.
+        Only plans have this root cause.
         """
         finding = self._findings.get(root)
         if not isinstance(finding, Judged) or finding.decision.reason is not Reason.VERSION_LOOKUP_FAILED:

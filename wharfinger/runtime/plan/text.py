@@ -7,7 +7,8 @@ Shape of the document; empty fields are left out::
      packages: {<name>: {kind, package, version, place, state: on | off | suspended | blocked, reason, message?,
                          turn?, tier?, after?, notes?, causes?: [{subject, state, message?}], remedy?}}}
 
-Messages come from untrusted packages and resources, so control characters are removed from them.
+Messages come from untrusted packages and resources. So control characters in them are replaced by spaces in the output for
+people, and escaped in documents.
 """
 
 import json

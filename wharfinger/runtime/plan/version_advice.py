@@ -1,8 +1,7 @@
 """Advice on versions that would work, for the packages of a plan whose requirements are not met.
 
-The daemon's search for versions is used, with the versions in the folder of packages
-(:mod:`wharfinger.runtime.scheduler.version_search`). A package that is a folder has one version; an OCI layout may have many
-versions.
+The search is the same as in the daemon (:mod:`wharfinger.runtime.scheduler.version_search`). It searches the versions in the
+folder of packages. A package that is a folder has one version; an OCI layout may have many versions.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
 async def with_versions(
     plan: Plan, specs: Mapping[str, PackageSpec], bodies: PlanBodies, facts: Facts, read_index: ReadIndex
 ) -> Plan:
-    """Return the plan with the versions that would work added to its remedies."""
+    """Return the plan after adding the versions that would work to the remedies of blocked packages."""
     blocked = [each for each in plan.blocked if each.explanation is not None][:MAX_ADVISED]
     nodes = {name: found.node for name, found in bodies.findings.items() if isinstance(found, Judged)}
     if not blocked or len(nodes) > MAX_PACKAGES:

@@ -109,8 +109,8 @@ def refused(requests: Iterable[JudgedRequest], user: str) -> tuple[JudgedRequest
 
 
 def granted_by(request: JudgedRequest) -> frozenset[Access]:
-    """Return the rights that a role or binding would have granted, if the request was refused because the user does not have
-    these rights.
+    """Return the rights that the user lacked to create or change a role or a binding: a user who does not have the rights of a
+    role may not grant that role to others.
 
     The result is empty if the request was refused for another reason. Rules about named objects are extended to all objects
     of the resource.

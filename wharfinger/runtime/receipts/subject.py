@@ -93,7 +93,9 @@ def next_version(version: str) -> str:
 
 
 def place(source: Path, target: Path, version: str) -> None:
-    """Copy a package's folder, change the version in the copy, and replace a former copy. Blocking. Raises ArtifactError."""
+    """Copy a package's folder in place of a former copy, and change the version in the new copy. Blocking. Raises
+    ArtifactError.
+    """
     try:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, symlinks=True)

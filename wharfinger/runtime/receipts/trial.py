@@ -39,7 +39,9 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.hook_runs import HOOK_AGENT
 
 SETTLE_S: Final = 10.0
-"""The time limit in seconds of the wait for hooks to run for the objects that were created."""
+"""The limit in seconds of two waits: until a hook has run after the objects of the plan were created, and until no task of a
+package that is not ready runs or waits.
+"""
 WAITING: Final = frozenset({Reason.NOT_READY, Reason.WORKLOAD_FAILED})
 """The reasons in the status of packages whose objects are applied, but not healthy."""
 LOOK_S: Final = 0.05
@@ -72,7 +74,7 @@ class Programs:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The steps of a trial: the package, the two versions that are installed one after the other, and the objects that are
-    created once the first one is installed.
+    created once the first version is installed.
 
     ``old`` is the folder of the first version; it is the package's own folder if there is no older version. ``limit_s`` is
     the time limit of each step in seconds.
@@ -205,7 +207,9 @@ class _Steps:
         )
 
     async def _show_objects(self) -> None:
-        """Create the objects of the plan, and wait while the hooks that watch such objects run."""
+        """Create the objects of the plan. Then wait until the hooks that watch these objects have run, but at most SETTLE_S for
+        the first run to end.
+        """
         await self._until_idle()
         before = await self._runs()
         for obj in self.plan.objects:

@@ -1,17 +1,20 @@
 """The canonical form of the values of state machines: JSON that can be read back to an equal value.
 
+In this module, a record is an instance of a dataclass, of a msgspec struct or of a named tuple.
+
 A text, a number, a boolean and None are written as they are. Every other value is a list that begins with its tag:
-``["Enqueued", 1, "Load", …]`` is a record with its fields in order, ``["=Stage", "Loaded"]`` a member of an enumeration,
-``["()", …]`` a tuple. Persistent maps and sets, whose order is not defined, are sorted. So equal values have equal bytes, in
-every process. A member of a StrEnum that is not one of the state machine's own enumerations, such as the reason of a condition,
-equals its text, so it is written as that text.
+``["Enqueued", 1, "Load", …]`` is a record with its fields in order, ``["=Stage", "Loaded"]`` is a member of an enumeration, and
+``["()", …]`` is a tuple. Sets and persistent maps (`HashTrieMap`) have no defined order, so their entries are sorted. So equal
+values have equal bytes, in every process. If the codec does not know a StrEnum, such as the reasons of conditions, its members
+are written as their texts, because a member of a StrEnum equals its text.
 
 A record has another form, ``["#Enqueued", {…}]``, if its fields contain only numbers, booleans, texts, times and members of
 enumerations, and if no text has to be masked. The library msgspec, which is written in C, writes this form faster
 (`Codec.quick`). Both forms are read as the same value. To compare two forms, both are read and encoded again.
 
-A `Codec` knows the records of one state machine by their names, and makes no other objects when it reads. All texts pass
-through a function that masks secrets, except for names and checksums, because a masked name would be another name.
+A `Codec` knows the classes of the records of one state machine by their names, and makes no other objects when it reads. All
+texts except for names and checksums pass through a function that masks secrets. Names are not masked, because a masked name
+would be another name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -59,8 +62,8 @@ class _Record:
     """One class of records: its tag, a function that returns all fields, and the positions of fields whose texts are kept without
     masking.
 
-    Each operation of a package encodes dozens of records. For speed, one call reads all fields, and only fields that are not
-    numbers, booleans or kept texts are encoded one by one.
+    Dozens of records are encoded for each operation of a package. For speed, one call reads all fields, and only fields that are
+    not numbers, booleans or kept texts are encoded one by one.
     """
 
     __slots__ = ("get", "kept", "make", "names", "tag")

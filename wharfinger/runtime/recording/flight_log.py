@@ -6,10 +6,10 @@ have mode 0600; the folder is made with mode 0700 if it does not exist. A file i
 are deleted, so that all files together stay within ``max_bytes``. Each file can be replayed alone, because the first record of
 a state machine in a file has the whole state.
 
-If the disk is full, or too slow, records are lost, and the daemon continues. Lost records are counted in the metrics. If a
-write fails, this is logged once, until a write succeeds again, and the log pauses for RETRY_S. After a loss, the log begins a
-new file, whose second record, after the head, is a record of the gap. The log does not call fsync: a crash of the daemon loses
-the records of the last moment, and a crash of the machine may lose more.
+If the disk is full, or too slow, records are lost, and the daemon continues. Lost records are counted in the metrics. After a
+failed write, the log pauses for RETRY_S seconds. Only the first failed write is logged, until a write succeeds again. After a
+loss, the log begins a new file; the record of the gap follows directly after the head of that file. The log does not call fsync:
+a crash of the daemon loses the records that are not written yet, and a crash of the machine may lose more.
 """
 
 import logging

@@ -8,9 +8,9 @@ bytes   content
 length  records, one a line (:mod:`wharfinger.runtime.recording.record`)
 ======  ======================================================================
 
-A daemon that was killed, or a full disk, leaves an incomplete frame at the end of a file, which is not an error (`Torn`). A
-frame with a wrong checksum is damaged (`Damage`); then the rest of the file cannot be read, because it is not known where the
-next frame begins. Pure.
+If the daemon is killed or the disk is full, the last frame of a file may be incomplete (`Torn`); this is not an error. A frame
+with a wrong checksum is damaged (`Damage`); then the rest of the file cannot be read, because it is not known where the next
+frame begins. Pure.
 """
 
 import zlib

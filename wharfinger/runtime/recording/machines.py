@@ -11,9 +11,10 @@ scheduler  :func:`wharfinger.runtime.scheduler.machine.step`                    
 package    :func:`wharfinger.runtime.package.machine.step`                      each package, with its status
 =========  ===================================================================  ==========================================
 
-A whole state is written when a state machine is recorded for the first time in a file. After that, its steps are written. For
-each step, the parts of the state that changed are written in a compact form (`changes`). This form depends only on the states
-before and after the step, so a replay computes the form again, and compares the bytes.
+A whole state is written when a state machine is recorded for the first time in a file. After that, its steps are written. With
+a step, or once for several steps that are written together, the parts of the state that changed are written in a compact form
+(`Machine.changes`). This form depends only on the states before and after these steps, so a replay computes the form again, and
+compares the bytes.
 """
 
 from collections.abc import Callable
@@ -42,7 +43,9 @@ from wharfinger.runtime.scheduler import state as scheduler_state
 from wharfinger.runtime.status.reasons import Reason
 
 MOST_WAITING: Final = 16
-"""The largest number of a lane's waiting tasks that a state lists. If more tasks wait, only their number is compared."""
+"""If at most this number of tasks wait in a lane, they are listed in the form of the state. If more tasks wait, only their number
+is written.
+"""
 
 Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[object, ...]]]
 TextOf: TypeAlias = Callable[[str], Text]
@@ -55,7 +58,7 @@ _KIND: Final[dict[type, list[JsonValue]]] = {}
 @dataclass(frozen=True, slots=True)
 class Machine:
     """One state machine. ``step`` takes a state, an event, and the event's time or surroundings. ``changes`` takes the codec,
-    the states before and after the step, and a TextOf (for which "" means the package that the state belongs to).
+    the states before and after the step, and a TextOf. This TextOf takes "" for the package that the state belongs to.
     """
 
     name: str

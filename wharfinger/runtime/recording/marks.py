@@ -25,7 +25,7 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 MARK: Final = "~"
 """The tag of a mark."""
 MOST_OBJECTS: Final = 40
-"""If one package has more objects than this, those to which its state no longer refers are forgotten."""
+"""If a package has more objects than this, the objects to which the package's state no longer refers are forgotten."""
 
 
 @dataclass(slots=True, eq=False)

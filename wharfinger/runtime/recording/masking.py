@@ -1,6 +1,6 @@
 """The masking of secrets in texts before they are recorded.
 
-The tasks that report texts have already masked them. The masking in this module is the second line of defence: it masks the
+The tasks that report texts have already masked them. The masking in this module is a second line of defense: it masks the
 known secrets of the package, and every text that looks like a credential. The same text is masked in the same way in all
 records that build on each other, because a state may repeat the text of an event, and both must still be equal in a replay. If
 a new secret would change the masked form of an earlier text, the package's texts are `renewed`: the next record of each of its

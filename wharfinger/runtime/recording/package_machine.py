@@ -1,8 +1,9 @@
 """The recorded form of a package's state machine: its events with their surroundings, and its state
 (:mod:`~wharfinger.runtime.recording.package_form`).
 
-The surroundings of an event are its time, and everything that the state machine reads beside the state of the package: which
-operations run, and which scopes are cancelled. The text of a log line is not recorded, because it repeats texts of the event.
+The surroundings of an event are its time, and everything that the state machine reads beside the event and the state of the
+package: which operations run, and which scopes are cancelled. The text of a log line is not recorded, because it repeats texts
+of the event.
 """
 
 from collections.abc import Mapping
@@ -35,14 +36,14 @@ _LOADING: Final = 1
 _SUSPENDED: Final = 2
 _APPLYING: Final = 4
 VOTE_CANCELLED: Final = 8
-"""The key that says that the scope of the enabled script's run is cancelled."""
+"""The flag that is set if the scope of the enabled script's run is cancelled."""
 CRDS_CANCELLED: Final = 16
-"""The key that says that the scope of the task that ensures the CRDs is cancelled."""
+"""The flag that is set if the scope of the task that ensures the CRDs is cancelled."""
 _REMOVING: Final = 32
 
 
 class _Changes:
-    """The changes of a status. An event that was read from a recording has them in place of the status."""
+    """The changes of a status. A Changed event that was read from a recording has them in place of the status."""
 
     __slots__ = ("changes",)
 

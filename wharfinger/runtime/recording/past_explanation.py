@@ -27,8 +27,8 @@ from wharfinger.runtime.why.explanation import explain
 
 
 def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain a package's state at a time from the records in memory; return None if these records do not tell the state at that
-    time.
+    """Explain a package's state at a time from the records in memory. Return None if the state at that time cannot be computed
+    from these records.
     """
     limit, pasts, late = at.timestamp(), dict[str, Past](), dict[str, float]()
     for each in {*rings.names(), name}:
@@ -49,7 +49,9 @@ def explain_at(rings: Rings, name: str, at: datetime) -> ExplanationSnapshot | N
 
 
 def explain_recorded(records: Iterable[Record], name: str, at: datetime) -> ExplanationSnapshot | None:
-    """Explain a package's state at a time from a recording; return None if its records do not tell the state at that time."""
+    """Explain a package's state at a time from a recording. Return None if the state at that time cannot be computed from the
+    recording.
+    """
     limit, pasts = at.timestamp(), dict[str, Past]()
     for record in expanded(takewhile(lambda each: each.time <= limit, records)):
         if is_start(record) or isinstance(record, GapRecord):

@@ -82,10 +82,10 @@ class Log(Protocol):
 @dataclass(slots=True)
 class _Known:
     """The facts about a recorded state machine: its last state, the file that has its whole state, and how often texts had been
-    renewed when that state was recorded.
+    renewed when the whole state was recorded.
 
-    ``line`` is the record of the last event while it lacks the changes of the state; otherwise None. These are the changes that
-    the last ``steps`` steps together have made to the state ``since``.
+    ``line`` is the record of the last event while this record lacks the changes of the state; otherwise None. ``since`` is the
+    state before these changes, and ``steps`` is the number of steps that made them.
     """
 
     machine: Machine
@@ -152,9 +152,9 @@ class RecordWriter:
         self._begun: tuple[object, JsonValue] = None, None
         """The last initial state of a queue, and its form. Almost all queues begin in the same state."""
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
-        """The node that each package last offered, and the form of that event, which contains no masked texts."""
+        """The node that each package last offered, and the form of the event of this offer, which contains no masked texts."""
         self._graph: tuple[Graph, int, int] | None = None
-        """The last recorded state of the scheduler, its file, and how often texts were renewed at that time."""
+        """The last recorded state of the scheduler, its file, and how often texts had been renewed by then."""
 
     def add(self, step: Step) -> None:
         """Write one step of one of a package's state machines. If the step does not continue the last record, write the whole

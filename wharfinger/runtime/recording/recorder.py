@@ -1,10 +1,10 @@
 """The recorder: it observes the steps of all state machines, keeps the last records of each package, and passes all records
 to a log.
 
-An observer is called after each step of its state machine, before the effects are carried out, so the records are in the
-order of the steps. An observer only stores references to the step's state, event and effects, which are immutable; this takes
-a microsecond. `drain` keeps and encodes the stored steps later, many steps together. If the recorder itself fails, the record
-is lost, the error is logged once, and lost records are counted.
+For each state machine, the recorder has an observer: a method that is called after each step of the state machine, before the
+effects are carried out. So the records are in the order of the steps. An observer only stores references to the step's states,
+event and effects, which are immutable; this takes a microsecond. `drain` keeps and encodes the stored steps later, many steps
+together. If the recorder itself fails, the record is lost. Only the first error is logged; lost records are counted.
 
 Texts are masked before they are kept anywhere (:mod:`wharfinger.runtime.recording.masking`). Records are made by the writer
 (:mod:`wharfinger.runtime.recording.record_writer`).
@@ -42,8 +42,8 @@ from wharfinger.runtime.scheduler.state import Graph
 log = logging.getLogger(__name__)
 
 MOST_ASIDE: Final = 128
-"""The limit on the number of steps that are stored for `drain`, because they may keep old values and stopped monitors in
-memory.
+"""The limit on the number of steps that are stored for `drain`. There is a limit because stored steps may keep old values and
+stopped monitors in memory.
 """
 MOST_ENCODED: Final = 512
 """The limit on stored steps if there is a log, which calls `drain` before each write. If the limit is reached, the steps are

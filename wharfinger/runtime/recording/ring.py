@@ -175,8 +175,8 @@ class Ring:
 
     @property
     def lasts(self) -> dict[str, Kept]:
-        """The last step of each state machine. Finished queues are left out; the key "node" has the last offer of the
-        scheduler's node.
+        """The last step of each state machine. Queues that have ended are left out; the key "node" has the step in which the
+        package's node was last offered to the scheduler.
         """
         found: dict[str, Kept | None] = {}  # None: the state machine has ended
         earlier = sorted(self._newer.base.values(), key=lambda one: one.number, reverse=True)

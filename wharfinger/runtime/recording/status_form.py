@@ -21,7 +21,7 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 from wharfinger.runtime.versions.version_note import VersionNote
 
 OTHERS: Final = tuple(name for name in PackageStatus.__struct_fields__ if name not in ("stages", "external"))
-"""The fields of a status except for the conditions, in the order of the class."""
+"""The fields of a status except for ``stages`` and ``external``, in the order in which the class declares them."""
 _FIELDS: Final = cast("Callable[[PackageStatus], tuple[object, ...]]", attrgetter(*OTHERS))
 _NAMES: Final = frozenset({"version", "digest", "namespace", "wanted"})
 """The fields whose texts are not masked, because they are names."""

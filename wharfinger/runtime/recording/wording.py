@@ -1,4 +1,7 @@
-"""The texts for recorded events and states, which `wharfinger history` prints. Pure; the input has the canonical form."""
+"""The texts that `wharfinger history` prints for recorded events and states. Pure.
+
+The functions read events and states in the form that :mod:`~wharfinger.runtime.recording.canonical` defines.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,8 +18,8 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
 
 STATUS: Final = "status"
-"""The name of the status in a history, which lists the status like a state machine. In a recording, the status is a part of the
-package's state.
+"""The name under which a history lists the changes of a package's status, as if the status were a state machine. In a recording,
+the status is a part of the package's state.
 """
 
 _PHASES: Final = {
@@ -35,7 +38,7 @@ _SCOPES: Final = tuple(operation.value for operation in (
     Operation.REMOVAL,
 ))  # fmt: skip
 _QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "Begin", "Start", "Complete", "Finish"})
-"""The tags of those events of queues and journals that only carry out decisions."""
+"""The tags (the names of the classes) of the events of queues and journals that only carry out decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,9 @@ def words_of(record: EventRecord, before: Past) -> Words:
 
 
 def words_of_status(state: JsonValue) -> Words | None:
-    """Return the texts for the change of status in a package's step; None if the status did not change."""
+    """Return the texts for the change of the status in ``state``, the recorded state after a step of a package. Return None if
+    the status did not change.
+    """
     match state:
         case {"status": [dict() as stages, dict() as others, _]}:
             return _status(stages, others)

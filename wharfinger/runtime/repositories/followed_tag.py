@@ -1,7 +1,7 @@
-"""The lookup of the tag to which a resource's range or channel now leads, for builds without a daemon.
+"""The lookup of the tag that a resource's range or channel selects now, for builds without a daemon.
 
-A build has no installed version, so no update policy applies: the result is the newest version of a range, or the version of
-a channel.
+A build has no installed version, so no update policy applies: the result is the tag of the newest version in the range, or the
+tag that is the channel itself.
 """
 
 from datetime import UTC, datetime

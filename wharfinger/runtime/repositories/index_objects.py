@@ -92,6 +92,6 @@ class IndexObjects:
 
 
 def object_name(repository: str, package: str) -> str:
-    """Return the name of the PackageIndex of a package. If the API server would refuse the usual name, the name is a checksum."""
+    """Return the name of the PackageIndex of a package. It contains a checksum if the API server would refuse the usual name."""
     name = f"{repository}.{package}"
     return name if is_subdomain(name) else f"index-{checksum([repository, package])[-40:].lower()}"

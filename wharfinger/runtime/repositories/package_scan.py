@@ -1,9 +1,9 @@
 """One scan of one package, which computes the package's index from the tags in a registry.
 
 A scan lists the tags with one request, and compares them with the last scan. If no tag is new, the scan requests only the
-digests of the followed tags (the channels, and the versions in use, because these tags may have moved) and of versions that
-could not be read before. Details are read once for each of the newest versions, and again if the tag of a version in use has
-moved.
+digests of these tags: the followed tags (the channels, and the versions in use, because these tags may have moved), the newest
+version if it could not be read, and versions whose content was incomplete. Details are read once for each of the newest versions
+and for each version in use, and again if a tag whose digest was requested has moved.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,8 +34,8 @@ from wharfinger.runtime.versions.package_index import (
 
 MAX_CONFIG: Final = 1024 * 1024
 MAX_REQUIREMENTS: Final = 16 * 1024
-"""The limit on the size of a version's requirements in an index, in characters; larger requirements are known only when the
-package is loaded.
+"""The limit on the size of a version's requirements in an index, in characters. Larger requirements are left out of the index,
+and are known only after the package is loaded.
 """
 _VERSION: Final = "org.opencontainers.image.version"
 _CHANGES: Final = "artifacthub.io/changes"
@@ -58,7 +58,7 @@ async def scan_package(
     full: bool = False,
     detailed: int = DETAILED,
 ) -> PackageIndex:
-    """Return the present index. It equals ``before`` if nothing has changed. With ``full``, all details are read again.
+    """Return the new index. It equals ``before`` if nothing has changed. With ``full``, all details are read again.
     ``detailed`` is the number of newest versions whose details are read.
 
     ``path`` is the path of the package in the registry. Raises PackageError.
@@ -140,8 +140,8 @@ def _other(digest: Digest, manifest: Manifest) -> str:
 
 
 async def _config(registry: Registry, path: str, manifest: Manifest) -> JsonObject:
-    """Return the configuration of a package: ``Chart.yaml`` of a chart, or the description of another package. Return an empty
-    object if the configuration is larger than MAX_CONFIG.
+    """Return the configuration of a package's manifest: ``Chart.yaml`` if the package is a chart, otherwise the metadata that
+    were written when the package was pushed. Return an empty object if the configuration is larger than MAX_CONFIG.
     """
     if manifest.config.size > MAX_CONFIG:
         return {}
@@ -151,7 +151,7 @@ async def _config(registry: Registry, path: str, manifest: Manifest) -> JsonObje
 
 
 def read_details(digest: Digest, config: JsonObject, *, tag: str = "") -> VersionDetails:
-    """Return the details in a configuration; fields with values of an unexpected type are left out."""
+    """Return the details of a version from its configuration; fields with values of an unexpected type are left out."""
     requirements = find(config, "requirements")
     fits = isinstance(requirements, dict) and len(str(requirements)) <= MAX_REQUIREMENTS
     return VersionDetails(
@@ -167,7 +167,7 @@ def read_details(digest: Digest, config: JsonObject, *, tag: str = "") -> Versio
 
 
 def _changes(config: JsonObject) -> list[str]:
-    """Return the changes in a package's own changelog, or in the chart annotation that Artifact Hub reads."""
+    """Return the changes in the package's changelog; if it has none, those in the chart annotation that Artifact Hub reads."""
     listed = find(config, "changelog")
     chart = find(config, "annotations", _CHANGES)
     if isinstance(chart, str) and not listed:

@@ -6,8 +6,8 @@ that uses it changes, and when its interval ends. A worker then compares the wan
 resource follows. For a repository without such packages, it only checks that the repository can be used: that its folder
 exists, or that its server accepts the login.
 
-While resources use a repository, the finalizer IN_USE prevents its deletion, and the condition of the repository names these
-resources.
+While resources use a repository, the finalizer IN_USE_FINALIZER delays its deletion. While a deletion waits, the condition
+``Ready`` of the repository names these resources.
 """
 
 import logging
@@ -73,7 +73,7 @@ again.
 DEFAULT_INTERVAL: Final = timedelta(hours=6)
 LEAST_INTERVAL: Final = timedelta(seconds=10)
 WORKERS: Final = 4
-"""The number of repositories that are scanned at the same time."""
+"""The limit on the number of repositories that are scanned at the same time."""
 RETRY_S: Final = 5.0
 LOOKED_UP: Final = 8
 """The number of versions, beginning with the newest, whose details are read if a user requests the versions of a package that
@@ -85,7 +85,7 @@ LOOKED_UP_S: Final = 300.0
 FAILED_S: Final = 30.0
 """The time in seconds until the next lookup of a package, if the last one failed or took too long."""
 _CHECKED: Final = "checked-by-wharfinger"
-"""The name of a package that is used to open a source only for a check; no package of this name is requested."""
+"""The package name with which a source is opened if it is only checked. No package of this name is requested."""
 
 
 @dataclass(slots=True)
@@ -99,8 +99,8 @@ class Repositories:
     open_source: SourceOpener
     now: Callable[[], datetime]
     on_index: Callable[[ObjectKey], None]
-    """The callback for a changed index. It is called with each resource that follows the package of the index, and must not
-    block.
+    """The callback for a changed index, or for a failure to make an index. It is called with each resource that follows the
+    package, and must not block.
     """
     objects: IndexObjects
     references: References
@@ -113,7 +113,7 @@ class Repositories:
     _scans: dict[str, Scans] = field(default_factory=dict)
     _problems: dict[str, dict[str, str]] = field(default_factory=dict)
     _failures: dict[str, str] = field(default_factory=dict)
-    """The reasons why repositories cannot be used, by name."""
+    """The reasons why repositories cannot be used, by the name of the repository."""
     _looked_up: dict[tuple[str, str], tuple[float, PackageIndex | None]] = field(default_factory=dict)
     """The packages that were looked up, each with the time until which the result is kept, and the result (None if the lookup
     failed).
@@ -144,7 +144,7 @@ class Repositories:
             return index
 
     def _note(self, repository: str, package: str, seconds: float, index: PackageIndex | None) -> None:
-        """Keep the versions of a package that was looked up; ``index`` is None if they are not known."""
+        """Keep the result of a lookup for ``seconds``: the versions of a package, or None if they are not known."""
         self._looked_up.pop((repository, package), None)
         while len(self._looked_up) >= MAX_LOOKED_UP:
             del self._looked_up[next(iter(self._looked_up))]
@@ -361,7 +361,7 @@ class Repositories:
         try:
             await self.client.merge_patch(key, {"metadata": {"finalizers": entries, "resourceVersion": version}})
         except (NotFoundError, ConflictError) as error:
-            # The change of the finalizers causes another reconciliation.
+            # The object was changed or deleted meanwhile, which causes another reconciliation.
             log.debug("the finalizers of %s were not written: %s", key, error)
 
     async def _forget(self, name: str) -> None:
@@ -443,7 +443,7 @@ def _has_details(source: Source) -> bool:
 
 
 def _times(written: JsonObject) -> JsonObject:
-    """Return the time of the last scan, as it is written in the status."""
+    """Return the field of the written status that has the time of the last scan."""
     return {name: value for name, value in written.items() if name == "lastScanTime"}
 
 

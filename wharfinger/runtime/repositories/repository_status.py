@@ -31,7 +31,7 @@ class Verdict:
 
 
 def scan_verdict(indexes: Sequence[PackageIndex], problems: Mapping[str, str]) -> Verdict:
-    """Return the condition of a repository that was scanned; ``problems`` are the problems of single packages."""
+    """Return the condition of a repository that was scanned; ``problems`` are the problems by the name of the package."""
     if problems:
         name, message = sorted(problems.items())[0]
         more = f" (and {counted(len(problems) - 1, 'more package')})" if len(problems) > 1 else ""
@@ -70,7 +70,7 @@ def ready_problem(obj: JsonObject | None) -> str:
 
 
 def user_text(key: ObjectKey) -> str:
-    """Return ``Application prod/shop`` or ``Module ingress``."""
+    """Return the kind and the name of a resource: a text such as ``Application prod/shop`` or ``Module ingress``."""
     return f"Application {key.namespace}/{key.name}" if key.resource == APPLICATION else f"Module {key.name}"
 
 

@@ -1,15 +1,17 @@
 """The decision when to scan a repository, and which packages to scan. Pure; times are seconds of one monotonic clock.
 
 ==========================================  ==============================  ================================================
-event                                       scanned                         next scan
+event                                       scanned immediately             time of the next scan of everything
 ==========================================  ==============================  ================================================
 the repository or its login is changed      everything                      after the interval
 its annotation asks for a scan              everything, all details again   after the interval
 the interval is over                        everything                      after the interval
 a resource begins to follow a package,      only that package               unchanged
 or a tag of a package
-a scan failed                               everything, all details if      after a pause that doubles, from FIRST_PAUSE_S to
-                                            that scan was to read them      MAX_PAUSE_S, and is never above the interval
+a scan failed                               nothing                         after a pause that doubles with each failure, from
+                                                                            FIRST_PAUSE_S to MAX_PAUSE_S, and is never longer
+                                                                            than the interval. All details are read again if
+                                                                            the failed scan was to read them
 ==========================================  ==============================  ================================================
 """
 

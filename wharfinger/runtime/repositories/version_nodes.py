@@ -1,4 +1,4 @@
-"""The other versions of a package as nodes of the scheduler, and the search among them for versions that would work.
+"""The versions of packages in repositories as nodes of the scheduler, and the search for versions with which a package can be on.
 
 The requirements of a version are those in the index of its package. Versions without details in the index (old versions, and
 versions whose details are only in the files of the package) cannot be judged, and are left out. The index of a package is read
@@ -60,7 +60,8 @@ def nodes_of(node: Node, spec: PackageSpec, index: PackageIndex) -> tuple[Node, 
 async def search_versions(
     graph: Graph, name: str, others: OtherVersions, wanted: Node | None = None
 ) -> SearchResult | None:
-    """Return versions with which a package, or its version ``wanted``, can be on.
+    """Return versions of packages with which the package ``name`` can be on. With ``wanted``, this package has the version
+    ``wanted``.
 
     Return None in the same cases as :func:`~wharfinger.runtime.scheduler.version_search.find_versions`. The versions of at most
     MAX_PACKAGES packages are read. If the search needs more, the result names the packages that were not read.

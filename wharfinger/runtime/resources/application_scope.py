@@ -1,12 +1,12 @@
 """The scope of Applications: their own namespace, or the whole cluster.
 
 By default, an Application reads and writes only in its own namespace. A namespace with the label ``wharfinger.dev/cluster-scope:
-allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set the label. A daemon that
-serves one tenant can let all Applications reach the whole cluster (``--application-scope cluster``).
+allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set the label. With the option
+``--application-scope cluster``, which is meant for a daemon with a single tenant, all Applications reach the whole cluster.
 
 One watch follows the namespaces that have the label. The scope is part of each Application's desired state, so adding or
 removing the label changes the desired state, and wakes parked tasks. Until the labels are known, no namespace counts as having
-the label. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
+the label. This module only determines the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -53,6 +53,6 @@ class ScopeLabels:
 
 @asynccontextmanager
 async def open_scope_labels(client: ClusterClient, scope: ApplicationScope) -> AsyncIterator[ScopeLabels]:
-    """Follow the labels while the body runs. The body may begin before the first list has arrived."""
+    """Follow the labels while the body runs. The body does not wait for the first list of namespaces."""
     async with open_informer(client, NAMESPACE, label_selector=f"{CLUSTER_SCOPE_LABEL}={ALLOWED}") as informer:
         yield ScopeLabels(scope, informer)

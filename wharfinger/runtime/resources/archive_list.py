@@ -22,7 +22,7 @@ from wharfinger.runtime.resources.secret_data import secret_data
 
 FIELD: Final = "spec.archive.packages"
 PART_KEY: Final = "archive"
-"""The key under which the data of a Secret has a part of an archive."""
+"""The key in the ``data`` of a Secret under which a part of an archive is stored."""
 MAX_FILES: Final = 1_000
 MAX_PARTS: Final = 16
 

@@ -66,8 +66,8 @@ async def check_crds(client: ClusterClient) -> None:
         missing = _status_fields(crd) - _status_fields(found)
         if missing:
             raise ClusterError(
-                f"{name_of(crd)} is older than this daemon: its status lacks {', '.join(sorted(missing))}; upgrade "
-                "the main daemon, which applies this CRD"
+                f"{name_of(crd)} is older than this daemon: its schema lacks the status fields "
+                f"{', '.join(sorted(missing))}; upgrade the main daemon, which applies this CRD"
             )
 
 

@@ -30,8 +30,8 @@ class RepositoryUnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The lookup of references. ``local_packages`` are the folders in which repositories may lie, ``token_folders`` the folders
-    in which their token files may lie.
+    """The lookup of references. ``local_packages`` are the folders that may contain repositories, and ``token_folders`` are the
+    folders that may contain the token files of repositories.
     """
 
     repositories: Informer

@@ -1,9 +1,9 @@
 """The steps that make a package's manifests from its settings without a cluster. All functions are pure, except that they
 read the package's files.
 
-The daemon and an offline build both use these functions, so both get the same objects: the request for a render
-(`chart_request`), the changes that the user's overrides and maintenance make to its result (`with_overrides`), and the
-values that are the same for all packages (`global_values`).
+The daemon and an offline build both use these functions, so both get the same objects. `chart_request` returns the request for
+a render, `with_overrides` applies the user's overrides and the maintenance mode to the rendered objects, and `global_values`
+returns the values that are the same for all packages.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,8 +1,8 @@
-"""The parts of a resource that a revision was made from, which are stored with the revision's record.
+"""The inputs of a revision: the parts of a resource from which the revision was made. They are stored with its record.
 
-A rollback returns to this state: to the same content of the package, by its digest, with the same settings, overrides and
-patches. The settings are complete: they include the texts from Secrets to which the resource refers, because these Secrets
-may change later. Therefore the state is stored only in Secrets, together with the paths of the secret texts.
+A rollback installs a revision's inputs again: the same content of the package, by its digest, with the same settings, overrides
+and patches. The settings are complete: they include the texts from Secrets to which the resource refers, because these Secrets
+may change later. Therefore the inputs are stored only in Secrets, together with the paths of the secret texts.
 """
 
 from dataclasses import dataclass, field
@@ -58,14 +58,14 @@ class RecordedInputs:
         return checksum({**self.document, "digest": ""})
 
     def differs(self, content: str, digest: str) -> bool:
-        """Return whether this state has a content or a digest other than those given; an unknown digest ("") never counts as
-        different.
+        """Return whether the checksum `content` of these inputs, or their digest, differs from the arguments. An unknown digest
+        ("") never counts as different.
         """
         return self.content != content or (bool(digest and self.digest) and self.digest != digest)
 
     @property
     def document(self) -> JsonObject:
-        """Return the desired state in its recorded form."""
+        """Return the inputs in their recorded form."""
         hidden: list[JsonValue] = [list[JsonValue](path) for path in sorted(self.hidden)]
         return {
             "package": self.package,
@@ -79,12 +79,12 @@ class RecordedInputs:
         }
 
     def encoded(self) -> bytes:
-        """Return the document as bytes; equal states have equal bytes."""
+        """Return the document as bytes; equal inputs have equal bytes."""
         return canonical_json(self.document)
 
 
 def inputs_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedInputs:
-    """Return the state that a resource asks for, before its package is fetched: the digest is the pinned digest, or ""."""
+    """Return the inputs that a resource asks for, before its package is fetched: the digest is the pinned digest, or ""."""
     wanted = spec.directives
     return RecordedInputs(
         package=spec.package,
@@ -99,7 +99,7 @@ def inputs_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedInputs:
 
 
 def read_inputs(document: JsonObject) -> RecordedInputs:
-    """Read the recorded form of a desired state. Raises FormatError."""
+    """Read the recorded form of inputs. Raises FormatError."""
     hidden = (path for path in find_list(document, "hidden") if isinstance(path, list))
     return RecordedInputs(
         package=find_str(document, "package"),

@@ -1,6 +1,6 @@
 """The Secrets and ConfigMaps that specs refer to; each is watched on its own, so that no other Secrets of the cluster are read.
 
-An owner (a package or a repository) requests objects. Each object is followed by one watch, however many owners request it,
+An owner (a package or a repository) requests objects. One watch follows each object, however many owners request the object,
 until no owner requests it any more. Until an object is looked up for the first time, its owners are notified every PATIENCE_S.
 They are also notified when it is looked up, and when it changes. The methods distinguish an object that was not looked up yet,
 an object that does not exist, and an object that the daemon may not read.

@@ -1,6 +1,6 @@
-"""The parser of PackageRepositories: the source of packages, and its credentials.
+"""The parser of PackageRepositories. It reads the source of the packages, and the credentials for this source.
 
-A repository has one of six kinds: a registry (``spec.registry``), a Helm repository (``spec.helm``), a git repository
+A repository is of one of six kinds: a registry (``spec.registry``), a Helm repository (``spec.helm``), a git repository
 (``spec.git``), archives (``spec.archive``), a folder of OCI image layouts (``spec.layout``) or a folder of package folders
 (``spec.folder``). The last two are paths on the daemon's own machine, and a git repository may be such a path. A user who may
 create a PackageRepository could make the daemon read any file on that machine, so the paths must be below a folder that an

@@ -46,7 +46,7 @@ def read_policy(obj: JsonObject) -> Policy | None:
 
 
 def policy_for_command(obj: JsonObject) -> Policy | None:
-    """Return the policy of a PackageRepository for a command; None if it requires no signatures. Raises FormatError."""
+    """Return the same policy as `read_policy`, for a command. Raises FormatError instead of SpecError."""
     try:
         return read_policy(obj)
     except SpecError as error:

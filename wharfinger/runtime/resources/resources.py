@@ -104,9 +104,9 @@ class Directives:
     """The options for managing a package, besides its version and its settings.
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
-    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. ``requested`` requests a complete
-    reconciliation. ``forced`` requests the same, with a new download and a run of all hooks. ``reset`` requests the same, and
-    makes the daemon forget which one-time steps are done, the values patches of hooks, and the former values of immutable
+    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. Each of the three requests
+    a complete reconciliation. ``forced`` also requests a new download and a run of all hooks. ``reset`` also makes the daemon
+    forget three things: which one-time steps are done, the values patches of hooks, and the former values of immutable
     settings.
     """
 
@@ -313,7 +313,7 @@ def read_account(obj: JsonObject) -> str:
     name = find_str(obj, "spec", "serviceAccountName")
     if name and not is_object_name(name):
         raise SpecError(
-            f"spec.serviceAccountName: {name!r:.80} is not the name of a ServiceAccount; it is a name without a namespace"
+            f"spec.serviceAccountName: {name!r:.80} is not the name of a ServiceAccount; name it without its namespace"
         )
     return name
 

@@ -1,7 +1,7 @@
 """A package's settings, resolved with all objects to which they refer. Pure.
 
 The settings have layers, each of which overrides the earlier layers: first the entries of ``settingsFrom`` in their order,
-then ``spec.settings``. Objects are merged key by key; all other values are replaced. The texts from Secrets are recorded in
+then ``spec.settings``. JSON objects are merged key by key; all other values are replaced. The texts from Secrets are recorded in
 `ResolvedSettings.secrets`, because they must not be shown in a status, in a log or on the debug socket.
 """
 

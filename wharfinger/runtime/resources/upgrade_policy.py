@@ -16,11 +16,11 @@ from wharfinger.formats.json.value import JsonObject, checksum, find_str
 from wharfinger.packages.files.strict_fields import closed_object, flag, number, text
 
 ROLLBACK: Final = "wharfinger.dev/rollback-to"
-"""The annotation that requests a rollback: the number of a revision, or FORMER, with any text after ``@``. Each new value is
-a request.
+"""The annotation that requests a rollback. Its value is the number of a revision, or FORMER; ``@`` and any text may follow, which
+make the value new. Each new value is a request.
 """
 FORMER: Final = "former"
-"""The value that requests a return to the previously deployed revision."""
+"""The value that requests a return to the newest deployed revision with another version or other settings."""
 TIMEOUT: Final = "10m"
 RETRIES: Final = 3
 MAX_RETRIES: Final = 1_000

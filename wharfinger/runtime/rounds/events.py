@@ -1,7 +1,8 @@
 """The events of rounds of global hooks, and the effects of the state machine; :mod:`~wharfinger.runtime.rounds.machine`
 explains both.
 
-Values are compared by their checksums, and switches as small mappings, so an event never contains the values themselves.
+A *switch* is the request of a global hook that a Module is on or off. Events contain the switches as small mappings. They contain
+only the checksums of values, and not the values themselves, because checksums are enough to compare values.
 """
 
 from collections.abc import Mapping

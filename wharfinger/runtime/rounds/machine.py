@@ -23,12 +23,13 @@ disabled, or another version of it is loaded, the round is interrupted: its afte
 further effect. The values with which all packages were run are recorded at the end of a round. So if a process ends during a
 round, the next process runs all packages.
 
-From the moment when the Module is known until it has run once, no other package is run, because its node has the lowest order
-even before the Module is read. So if a global hook fails, new packages wait, and installed packages are kept as they are.
+After the Module becomes known, no other package is run until the Module has run once, because the node of the Module has the
+lowest order even before the Module is read. So while the Module cannot be loaded, new packages wait, and installed packages are
+kept as they are. But if a beforeAll hook fails permanently, or several times, the other packages run without its values.
 Packages whose own settings change run by themselves, without a round.
 
-The effects of the events in each phase (``-``: nothing; ``→``: the next phase). PackageTurned, ModuleExpected and FlagsRead have
-the same effects in every phase.
+The table lists the effects of each event in each phase (``-``: nothing; ``→``: the next phase). PackageTurned, ModuleExpected
+and FlagsRead have the same effects in every phase.
 
 ============  ======================  ======================  =======================  ===================================
 event         IDLE                    RUNNING                 SETTLING                 ENDING
@@ -108,11 +109,11 @@ UNREAD: Final = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verd
 """The node of the Module ``global`` before it is read."""
 
 Next: TypeAlias = tuple[Rounds, tuple[Effect, ...]]
-"""The rounds after a step, and the effects in the order in which they are to be carried out."""
+"""The state of the rounds after a step, and the effects in the order in which they are to be carried out."""
 
 
 def step(rounds: Rounds, event: Event) -> Next:
-    """Return the rounds after an event, and the effects in the order in which they are to be carried out."""
+    """Return the state of the rounds after an event, and the effects in the order in which they are to be carried out."""
     match event:
         case PackageTurned(name, on):
             has_turned = name != GLOBAL and on is not (name in rounds.on)
@@ -227,7 +228,7 @@ def _looked(rounds: Rounds, event: Looked) -> Next:
 
 
 def _without_turn(rounds: Rounds, cause: str) -> Next:
-    """Cancel the afterAll hooks, because the tasks behind them in the lane must not wait for them."""
+    """Cancel the turn, if there is one, because the tasks behind it in the lane must not wait for it."""
     turn = rounds.turn
     if turn is None:
         return rounds, ()

@@ -38,7 +38,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of global hooks, with the values and switches with which the other packages were run."""
+    """The state of the rounds, with the switches in effect, and the checksum of the values with which packages were last run."""
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None

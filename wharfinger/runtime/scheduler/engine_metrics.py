@@ -30,7 +30,7 @@ SCHEDULER_METRICS: Final = (NODES, RUNS, STAMPS)
 
 
 def scheduler_families(counts: EngineCounts) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present rows."""
+    """Yield all families of metrics, each with its present rows (the values of the labels, and the number)."""
     states = {"queued": counts.queued, "running": counts.running, "waiting": counts.waiting}
     states["settled"] = max(0, counts.nodes - sum(states.values()))
     yield NODES, [((state,), number) for state, number in states.items()]

@@ -72,7 +72,7 @@ class ScriptVoted:
     """The ``enabled`` script of a package has ended. ``enabled`` is False if the script votes against the package, for the
     given ``reason``; True or None if it has no objection. ``error`` is set if the script gave no vote.
 
-    ``provisional`` is True if the script ran while packages that it may read were not loaded yet; it has to run again.
+    ``provisional`` is True if the script ran while some installed packages were not loaded yet. It then has to run again.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Exclusive groups: Modules of one group, of which only one may be installed.
+"""Exclusive groups of Modules: only one Module of a group may be installed.
 
 A package names its group in ``package.yaml``. Among the Modules of one group that are wanted, the one with the lowest order is
 installed; with equal orders, the one whose name sorts first. Each Module is *outranked* by the Modules that come before it in

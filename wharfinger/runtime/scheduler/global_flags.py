@@ -1,8 +1,8 @@
 """The flags of global hooks for Modules: ``/<moduleName>Enabled`` beside ``/global`` in values patches (spec hook-protocol
 §3.3).
 
-A flag is treated like other values that a hook has patched: it is kept in the package's record, compacted, and forgotten when
-a hook removes it. Pure.
+A flag is treated like other values that a hook has patched. The record of the Module ``global`` keeps the last patch of each
+flag. A flag is forgotten when a hook removes it. Pure.
 """
 
 import re

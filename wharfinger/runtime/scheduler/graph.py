@@ -191,7 +191,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """The result of a change. ``moved`` are the existing nodes whose dependencies or effective orders have changed."""
+    """The result of a change of one node. ``moved`` are the other nodes whose dependencies or effective orders have changed."""
 
     topology: Topology
     moved: tuple[str, ...] = ()
@@ -226,7 +226,7 @@ def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewi
 
 
 def topology(nodes: Mapping[str, Node]) -> Topology:
-    """Return the order of ``nodes``, by name. Raises CycleError."""
+    """Return the topology of ``nodes``, computed without a former topology. Raises CycleError."""
     edges = {name: _edges(nodes[name]) for name in sorted(nodes)}
     named_by: dict[str, list[str]] = {}
     for name, found in edges.items():

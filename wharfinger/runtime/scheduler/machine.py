@@ -7,6 +7,8 @@ decide whether a node is *on*, in the order of :mod:`wharfinger.runtime.schedule
 whose body depends on the phase of the node:
 
 =========  ===========================================================================================  ====================
+phase      meaning                                                                                      outcome of the body
+=========  ===========================================================================================  ====================
 Idle       to be scheduled, once everything it waits for is active and no lower order holds it back     Blocked, or Outside
 Scheduled  run N was ordered, or has failed (Terminal); an event about another run changes nothing      Outside, or Terminal
 Active     run N is complete. A node that is off is Active too, so that it never holds back any other   Terminal
@@ -138,7 +140,7 @@ class _Turn:
         self.everything = False
         """True if the decisions about all nodes may have changed."""
         self.asked: set[str] = set()
-        """The nodes whose bodies are to run again."""
+        """The nodes whose bodies are marked to run again."""
         self.released: list[int] = []
         """The tiers (by their orders) that no node holds any more."""
         self.touched: set[str] = set()
@@ -226,7 +228,7 @@ class _Turn:
         )
         rewired = with_node(
             self.topology, Nodes(self.entries.insert(name, entry)), name, old.node if old else None
-        )  # may raise CycleError, because nothing was changed so far
+        )  # if this raises CycleError, the turn is dropped, and the graph is unchanged
         order = self.topology.effective.get(name) if old and not old.released else None
         self.entries = self.entries.insert(name, entry)
         self.touched.add(name)
@@ -315,7 +317,7 @@ class _Turn:
                 self._again(each, f"SubscriptionTriggered:{name}")
 
     def _put(self, entry: Entry) -> None:
-        """Replace a node's entry, update the count of its tier, and run its body again."""
+        """Replace a node's entry, update the count of its tier, and mark its body to run again."""
         name = entry.node.name
         old = self.entries[name]
         waits_on = isinstance(entry.phase, Idle) and isinstance(old.phase, Idle)
@@ -326,7 +328,7 @@ class _Turn:
 
     def _keep(self, old: Entry, entry: Entry) -> None:
         """Replace a node's entry, and update the count of its tier. If the entry became hopeless, or is not hopeless any more,
-        run again the bodies of the nodes that are parked on it.
+        mark the bodies of the nodes that are parked on it to run again.
         """
         name = entry.node.name
         if entry.released != old.released:
@@ -392,14 +394,14 @@ class _Turn:
     # --- runs ----------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Make the engine run the bodies of all nodes that must run again, and of the nodes that they wake."""
+        """Make the engine run all bodies that are marked to run again, and the bodies of the nodes that they wake."""
         self._call()
         while (dispatch := self._pull()) is not None:
             self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
             self._call()
 
     def _call(self) -> None:
-        """Notify the engine which nodes have to run again, and which tiers were released."""
+        """Notify the engine of the nodes whose bodies have to run again, and of the tiers that were released."""
         if self.asked:
             asked, self.asked = self.asked, set()
             for name in self.topology.sorted(Nodes(self.entries), asked):

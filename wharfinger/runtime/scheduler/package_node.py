@@ -13,8 +13,8 @@ GLOBAL_ORDER: Final = -1
 
 
 def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> Node:
-    """Return the scheduler's node of a loaded package: its own requirements, and those in its resource's
-    ``spec.dependsOn``.
+    """Return the scheduler's node of a loaded package. Its requirements are those of the package, and those in
+    ``spec.dependsOn`` of the resource.
 
     The Module ``global`` comes before all other packages.
     """

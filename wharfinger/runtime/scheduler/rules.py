@@ -47,8 +47,8 @@ class ScriptVote:
     """The vote of a package's ``enabled`` script. ``enabled`` is False if the script votes against the package, for the given
     ``reason``; True or None if it has no objection. ``error`` is set if the script gave no vote.
 
-    ``provisional`` is True if packages that the script reads were not loaded yet. A provisional vote against the package
-    keeps it off, but does not uninstall it.
+    ``provisional`` is True if the script ran while some installed packages were not loaded yet. A provisional vote against the
+    package keeps it off, but does not uninstall it.
     """
 
     enabled: bool | None

@@ -103,7 +103,7 @@ class Scheduler:
         return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
 
     def unwanted(self, name: str) -> bool:
-        """Return whether a package is off and is uninstalled: the user, a hook or its own script does not want it, or another
+        """Return whether a package is to be uninstalled: the user, a hook or its own script does not want it, or another
         Module of its exclusive group takes precedence.
         """
         decision = self._graph.standing(name)
@@ -156,7 +156,7 @@ class Scheduler:
         )
 
     def check_constraints(self, node: Node) -> None:
-        """Raise an error if a package could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
+        """Raise an error if a package could not be on (spec/runtime §4.8). This changes nothing.
 
         Only the gates are checked, in the present state: the versions of Kubernetes and of the platform, the end of the
         bootstrap, dependencies, any-of and none-of groups. The intent of users is not considered. Raises ConstraintsError with

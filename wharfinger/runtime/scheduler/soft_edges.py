@@ -66,7 +66,9 @@ def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int])
 
 
 def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
-    """Return the keys of ``before``, each after its values (Kahn's algorithm); otherwise sorted by order, then by name."""
+    """Return the keys of ``before``, each after the nodes in its value (Kahn's algorithm). Keys whose sequence is not determined
+    by this rule are sorted by order, then by name.
+    """
     after: dict[str, list[str]] = {name: [] for name in before}
     missing = dict.fromkeys(before, 0)
     for name, found in before.items():

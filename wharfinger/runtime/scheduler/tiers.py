@@ -31,7 +31,10 @@ class Tiers:
     held: "HashTrieMap[int, int]" = _NONE
 
     def moved(self, before: int | None, after: int | None) -> "Tiers":
-        """Count a node that held the tier of order ``before``, and now holds the tier of order ``after``; None means no tier."""
+        """Return the counts after a node stopped holding the tier of order ``before`` and began to hold that of ``after``.
+
+        None means no tier.
+        """
         if before == after:
             return self
         held = self.held

@@ -90,7 +90,10 @@ class SearchResult:
             )
         if self.complete:
             return f"no known versions of {names} would work together"
-        return f"none of the first {MAX_JUDGED} sets of versions of {names} would work"
+        return (
+            f"none of the sets of versions of {names} that were tried would work; the search is limited to {MAX_JUDGED} "
+            f"sets, and to {MAX_CHANGED} changed packages in a set"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +129,9 @@ def find_versions(
     between: Callable[[], None] = lambda: None,
 ) -> SearchResult | None:
     """Search for a set of versions with which a package can be on; with ``wanted``, the package has that version in the set.
-    Return None if the scheduler is paused, or does not know the package. Without ``wanted``, search only if the package is off
-    because of its requirements; also return None if no other versions are known. At most ``limit`` sets are judged. ``between``
-    is called before each set is judged; an exception from it ends the search.
+    Return None if the scheduler is paused, or does not know the package. Without ``wanted``, also return None if the package is
+    not off because of its requirements, or if no other versions are known. At most ``limit`` sets are judged. ``between`` is
+    called before each set is judged; an exception from it ends the search.
     """
     entry = graph.entries.get(name)
     if graph.paused or entry is None or (wanted is None and not _is_refused(entry)):

@@ -12,8 +12,8 @@ log = logging.getLogger(__name__)
 
 
 async def set_owner(client: ClusterClient, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
-    """Write ``shard`` as the owner of an Application; ``obj`` is the Application as it was judged. Return False, without a
-    write, if the Application has changed since.
+    """Write ``shard`` as the owner of an Application; ``obj`` is the state of the Application for which this was decided. Return
+    False, without a write, if the Application has changed since then.
 
     Raises ClusterError. In that case the owner may have been written nevertheless; the watch then reports the change.
     """

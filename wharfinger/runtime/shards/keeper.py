@@ -35,7 +35,8 @@ def want_nothing(_owner: str) -> None:
 class ShardKeeper:
     """The keeper of one shard.
 
-    ``want`` requests a takeover from an owner without a daemon; ``moved`` is called for each Application that was handed over.
+    ``want`` is called with each shard that has to hand over an Application to this shard. It requests a takeover, in case the
+    other shard has no daemon. ``moved`` is called for each Application that this daemon has handed over.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class ShardKeeper:
 
     async def _write(self, name: str, key: ObjectKey, obj: JsonObject, shard: str) -> bool:
         self._written[name] = find_str(obj, "metadata", "resourceVersion")
-        self._doubtful.add(name)  # the write counts even if its answer is lost
+        self._doubtful.add(name)  # if the answer is lost, the write may have succeeded
         done = await set_owner(self._client, key, obj, shard)
         if done:
             self._doubtful.discard(name)

@@ -1,4 +1,4 @@
-"""The labels of namespaces that name the shard of their Applications. One watch follows the namespaces that have the label."""
+"""The label of a namespace that names the shard of its Applications. One watch follows the namespaces that have the label."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

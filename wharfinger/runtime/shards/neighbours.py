@@ -1,4 +1,4 @@
-"""The packages of other shards in this shard's scheduler: nodes without requirements, whose runs other daemons carry out.
+"""Neighbours, the packages of other shards, in this shard's scheduler: nodes without requirements, which other daemons run.
 
 Packages may need Modules, which the main daemon manages, and Applications of other shards. The statuses of these packages contain
 everything that the scheduler needs: the version, whether the package is on, and whether it is ready. A neighbour counts as on
@@ -86,6 +86,6 @@ class Neighbours:
             self._complete(orders.name)
 
     def _complete(self, name: str) -> None:
-        """Report the run that the scheduler waits for, if the package is ready."""
+        """Report the run that the scheduler waits for as complete, if the package is ready."""
         if name in self._runs and self._known[name].ready:
             self._packages.note(Completed(name, self._runs.pop(name)))

@@ -11,11 +11,11 @@ owner                    the label names              verdict
 none                     this shard                   CLAIM; for the main shard OURS, because the finalizer is the claim
 this shard               this shard                   OURS
 this shard               another shard                HAND_OVER, or OURS if it is being deleted: a removal is finished here
-another shard            this shard                   AWAITED: the owner hands it over, or its Lease is seized
+another shard            this shard                   AWAITED: the owner hands it over, or the owner's Lease is seized
 anything else                                         FOREIGN
 =======================  ===========================  ==================================================================
 
-An Application has no owner as long as it has neither our finalizer nor a status. The main shard's name is "", and an
+An Application has no owner as long as it has neither the finalizer FINALIZER nor a status. The main shard's name is "", and an
 Application with a status without a shard belongs to the main shard, so nothing changes in a cluster without shards.
 """
 

@@ -29,7 +29,7 @@ LOOK_S: Final = 1.0
 RETRY_S: Final = 5.0
 
 Awaited: TypeAlias = Callable[[str], Collection[ObjectKey]]
-"""A function that returns the Applications, as they were last seen, that an owner still has to hand over to this shard."""
+"""A function that returns the Applications that an owner still has to hand over to this shard, according to the watches."""
 
 
 class Seizures:
@@ -97,7 +97,10 @@ class Seizures:
                     nursery.cancel_scope.cancel()
             except* (ClusterError, LeaseLostError) as group:
                 log.warning(
-                    "shard %s: cannot take over: %s; trying again in %.0f s", owner, group.exceptions[0], RETRY_S
+                    "%s: cannot take over: %s; trying again in %.0f s",
+                    f"shard {owner}" if owner else "the main shard",
+                    group.exceptions[0],
+                    RETRY_S,
                 )
                 await trio.sleep(RETRY_S)
         del self._wanted[owner]

@@ -11,21 +11,22 @@ Programs read two kinds of conditions, which answer different questions:
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed`` and ``ConfigurationApplied`` say which state the *installed*
   package has reached. Each of these conditions has a mapper, a function that returns a new report or nothing. If it returns
   nothing, the condition is kept unchanged, with the generation for which it was reported; a condition that was never reported
-  is absent. A mapper checks for failures before successes. The condition and the phase of the package determine which stages
-  are checked for failures. For example, ``Installed`` checks all stages until the package is complete for the first time. While
-  another version is wanted, ``Managed`` checks only the stages that affect the running version. After that, it checks all
-  stages except for the settings, because refused settings break nothing. Work in progress does not count as a failure, so a
+  is absent. Each mapper except for that of ``Installed`` checks for failures before successes. The condition and the phase of
+  the package determine which stages are checked for failures. For example, ``Installed`` checks all stages before ``Scaled``,
+  until the package is complete for the first time. While another version is wanted, ``Managed`` checks only the stages that
+  affect the running version. Once the wanted version is applied, it also checks the stages in which this version was fetched and
+  loaded. It never checks the settings, because refused settings break nothing. Work in progress does not count as a failure, so a
   routine check of a package changes none of these conditions.
 
-* ``Installed`` becomes True when all stages are done for the first time, and stays True until the package is gone, even if the
-  package fails or is paused.
+* ``Installed`` becomes True when all stages are done for the first time, and stays True until a removal of the package begins,
+  even if the package fails or is paused.
 * A paused package (a requirement is not met any more, or the package is not wanted any more) is not checked: Scaled, Managed
   and ConfigurationApplied are Unknown.
 * If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
 * If a removal is held back because of the package's dependents, Ready, Reconciling and Stalled report this; all other conditions
   are reported as usual.
-* While a package is being removed, Ready, Reconciling and Stalled report the removal. Every other condition is False, and keeps
-  its last message as a record of the last state.
+* While a package is being removed, Ready, Reconciling and Stalled report the removal. Every other reported condition is False,
+  and keeps its last message as a record of the last state.
 * A condition's time changes only when its status does.
 """
 
@@ -69,8 +70,8 @@ _RECONCILIATION: Final = (*_EARLY, *_LATE)
 
 
 def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, ExternalCondition]:
-    """Return the external conditions of this status, in the order in which they are written; return the present object if
-    nothing has changed.
+    """Return the external conditions of this status, in the order in which they are written. If nothing has changed, return
+    the same object as ``status.external``.
     """
     told: dict[str, ExternalCondition] = {}
     for kind, verdict in _verdicts(status):
@@ -86,7 +87,7 @@ def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, Ex
         elif before is None or before.truth is not verdict.truth:
             told[kind] = ExternalCondition(verdict.truth, verdict.reason, verdict.message, now, of)
         elif (before.reason, before.message, before.generation) == (verdict.reason, verdict.message, of):
-            told[kind] = before  # the present object, so that the statuses of a package share it in memory
+            told[kind] = before  # the same object, so that the statuses of a package share it in memory
         else:
             told[kind] = ExternalCondition(verdict.truth, verdict.reason, verdict.message, before.since, of)
     return status.external if told == status.external else told
@@ -164,7 +165,7 @@ def _installed(status: PackageStatus) -> Verdict:
 
 
 def _installed_anew(status: PackageStatus) -> Verdict | None:
-    """Return the report of `_installed` if its status differs from the reported status; otherwise None."""
+    """Return the report of `_installed`; None if the condition already has the status in this report."""
     verdict, before = _installed(status), status.external.get("Installed")
     return verdict if before is None or before.truth is not verdict.truth else None
 

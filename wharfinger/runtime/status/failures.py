@@ -1,4 +1,4 @@
-"""The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
+"""The meaning of an error for a package: the reason that the status of the package shows, and whether a retry can help.
 
 The error itself describes the problem; a table in this module maps each type of error to a reason. No event reports that a
 registry has changed, so tasks that fail because of a registry are retried with the queue's limited backoff, and never parked

@@ -1,9 +1,10 @@
 """The status of one package: a condition for each stage of its pipeline, and the last reported conditions.
 
-A status is an immutable value. Only :mod:`~wharfinger.runtime.status.transitions` makes statuses, with a function for every
-event that changes them. The conditions and the summary for users are derived in :mod:`~wharfinger.runtime.status.conditions`
-and :mod:`~wharfinger.runtime.status.summary`. The records are msgspec structs, because each event of a package makes some of
-them, and frozen dataclasses take five times as long to make and to replace.
+A status is an immutable value. :mod:`~wharfinger.runtime.status.transitions` makes all statuses, with a function for every event
+that changes them; only the reader of recordings restores statuses without it. The conditions and the summary for users are
+derived in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`. The records are msgspec
+structs, because each event of a package makes some of them, and frozen dataclasses take five times as long to make and to
+replace.
 """
 
 from collections.abc import Mapping
@@ -107,7 +108,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
     A removal that is held back has not begun, and the package keeps running.
     """
     blocked: Condition | None = None
-    """A problem that prevents the pipeline from starting: the spec cannot be read, or the repository is missing."""
+    """A problem that prevents the pipeline from starting, such as a spec that cannot be read, or a missing repository."""
     suspended: bool = False
     """True if a user has suspended the package."""
     maintenance: Condition | None = None

@@ -16,7 +16,9 @@ MAX_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The counts, and the first few objects that are left, in the order in which they were reported."""
+    """The numbers of objects that are done and that are left. ``waiting_for`` has the names of the first few objects that are
+    left, in the order in which they were reported.
+    """
 
     completed: int
     remaining: int

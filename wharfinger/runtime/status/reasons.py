@@ -1,9 +1,9 @@
 """The reasons of a package's conditions: each possible ``reason``, its meaning, its remedy, and when the package is retried.
 
-The reasons are an interface: programs match on them, docs/resources.md explains each of them, and no reason changes its
-meaning. A reason has
+The reasons are an interface: programs match on them, docs/resources.md explains each of them, and the meaning of a reason never
+changes. A reason has
 
-* a *text*: its meaning in one line, which is shown if the reporter gave no more exact message;
+* a *text*: its meaning in one line, which is shown if the reason was reported without a message;
 * a *tip*: the action that a user can take, empty if no action is needed;
 * *again*: the event for which the next attempt waits. Tips do not mention the next attempt, because :func:`advice` does.
 
@@ -13,18 +13,20 @@ An unknown reason (written by an older or a newer process) is shown as it is, wi
 from enum import StrEnum
 from typing import Final, Self
 
-UNKNOWN_TIP: Final = "the message says what is wrong; the daemon's log has more"
+UNKNOWN_TIP: Final = "the message says what is wrong; the daemon's log has more details"
 
 
 class Again(StrEnum):
     """The event for which a package waits before the next attempt."""
 
     ITSELF = "by itself"
-    """Retried with growing pauses."""
+    """The package is retried with growing pauses."""
     OTHERS = "when that object or package changes"
-    """Wait until another object or package, which is watched, appears or changes."""
+    """The package waits until another object or package, which is watched, appears or changes."""
     CHANGE = "a change"
-    """Parked until an input changes, or a user asks for another attempt."""
+    """The package waits until an input changes, or until a user asks for another attempt. A parked package is also tried again
+    after ten minutes.
+    """
     BY_ERROR = "by itself if a retry can help, else a change"
     """The error itself determines whether a retry can help; if not, the package is parked."""
     NOTHING = ""
@@ -497,7 +499,7 @@ class Reason(StrEnum):
         "remove spec.maintenance to have the objects reconciled again",
     )
 
-    # A former revision, and not the state that the resource asks for.
+    # The package is in the state of a former revision, and not in the state that the resource asks for.
     ROLLED_BACK = (
         "RolledBack",
         Again.CHANGE,
@@ -521,13 +523,15 @@ class Reason(StrEnum):
 OFF: Final = frozenset(
     {Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_HOOK, Reason.DISABLED_BY_SCRIPT}
 )
-"""The reasons of packages that are not wanted; there is no problem, and nothing to wait for."""
+"""The reasons of packages that are off because they are not wanted. This is no problem, and the packages wait for nothing."""
 HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
-"""The reasons of changes that are held back for dependents; the change has not begun, and the installed package is unchanged."""
+"""The reasons of changes that are held back to protect dependents. Such a change has not begun; the installed package is
+unchanged.
+"""
 LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
 """The reasons of unmet requirements whose causes are not watched.
 
-The package is stalled, and checked again like all stalled ones.
+A package with such a reason counts as stalled, and is checked again every ten minutes like every stalled package.
 """
 
 _BY_WORD: Final[dict[str, Reason]] = {str(reason.value): reason for reason in Reason}

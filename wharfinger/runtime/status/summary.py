@@ -4,27 +4,27 @@ action that a user can take.
 The state depends on the first stage that is not done, and on whether the package is installed, and in which version
 (spec/runtime §6.1):
 
-==================================  =============  =====================================  ==================
-first problem                       not complete   another version is wanted              version is as wanted
-==================================  =============  =====================================  ==================
-a stage is at work, or waits        Pending        Updating                               Updating
-applied objects are not ready yet   Pending        Updating                               Updating
-a requirement is not met            Pending        Suspended                              Suspended
-ready, and being rolled out again   Ready          Ready                                  Ready
-ready, a restart finds a rollout                                                          Ready
-ready, in a former revision         RolledBack     RolledBack                             RolledBack
-undecided whether it may be on      Failed         Degraded                               Degraded
-not wanted, something is left       Disabling      Disabling                              Disabling
-not wanted, nothing is left         Disabled       Disabled                               Disabled
-a stage before CRDs failed          Failed         Updating; Degraded if it is parked     Degraded
-a stage from CRDs on failed         Failed         Failed: objects may be half changed    Degraded
-the resource itself is wrong        Failed         Degraded                               Degraded
-the change would break dependents   Degraded       Degraded                               Degraded
-==================================  =============  =====================================  ==================
+=========================================  =================  ===================================  ===========================
+situation                                  not installed yet  another version is wanted            wanted version is installed
+=========================================  =================  ===================================  ===========================
+a stage is in progress, or waits           Pending            Updating                             Updating
+applied objects are not ready yet          Pending            Updating                             Updating
+a requirement is not met                   Pending            Suspended                            Suspended
+ready, and objects are being rolled out                       Ready                                Ready
+Ready before a restart, now rolling out                                                            Ready
+ready, in a former revision                                   RolledBack                           RolledBack
+the enabled script failed                  Failed             Degraded                             Degraded
+not wanted, but still installed            Disabling          Disabling                            Disabling
+not wanted, and not installed              Disabled           Disabled                             Disabled
+a stage before CRDS failed                 Failed             Updating; Degraded if it is parked   Degraded
+the stage CRDS, or a later one, failed     Failed             Failed: objects may be half changed  Degraded
+the resource itself is wrong               Failed             Degraded                             Degraded
+the change would break dependents          Degraded           Degraded                             Degraded
+=========================================  =================  ===================================  ===========================
 
-Three cases take precedence over the other rows, in this order: the package is being removed, or its removal is held back
-(Removing); the resource is wrong, or its change would break dependents (the last two rows); a user has suspended the package
-(Suspended).
+A package counts as installed from the time when all of its stages are done for the first time until it is uninstalled. Three
+cases take precedence over the other rows, in this order: the package is being removed, or its removal is held back (Removing);
+the resource is wrong, or its change would break dependents (the last two rows); a user has suspended the package (Suspended).
 """
 
 from enum import StrEnum
@@ -51,14 +51,14 @@ class State(StrEnum):
 
 
 LATE: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED, Stage.SCALED})
-"""The stages that change the cluster. Once one of them has begun, some objects may be of the new version, and others of the
-previous one.
+"""The stages that change the cluster. Once such a stage has begun, some objects may be of the new version, and others of the
+previous version.
 """
 
 
 class Summary(NamedTuple):
-    """The part of the status for people. The texts may name objects, but contain no secrets, because the reporters have
-    masked them.
+    """The part of the status for people. The texts may name objects, but contain no secrets, because secrets are masked before
+    a text is reported to the status.
     """
 
     state: str
@@ -89,7 +89,7 @@ def summarize(status: PackageStatus) -> Summary:
 
 
 def _of_rollback(status: PackageStatus, message: str) -> str:
-    """Return the message with the state of the rollback added: the return to a revision, or why a return is impossible."""
+    """Return the message. If there is a note about a rollback, add to which revision the package returns, or why it cannot."""
     note = status.rollback
     if note is None:
         return message
@@ -105,7 +105,7 @@ def _cause(note: RollbackNote) -> str:
 def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
     if problem.reason in OFF:
         return State.DISABLING if status.version else State.DISABLED
-    if stage is Stage.REQUIREMENTS and problem.permanent:  # no watched event reports a change
+    if stage is Stage.REQUIREMENTS and problem.permanent:  # the cause is not watched
         return State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED
     if stage is Stage.REQUIREMENTS:
         return State.PENDING if status.phase is Phase.INSTALL else State.SUSPENDED

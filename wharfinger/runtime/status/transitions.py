@@ -1,15 +1,18 @@
 """The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Each stage of the pipeline has one internal condition. Each transition derives the conditions of the resource from the internal
-conditions (:mod:`~wharfinger.runtime.status.conditions`). `external` derives the summary from them
-(:mod:`~wharfinger.runtime.status.summary`).
+Each stage of the pipeline has one internal condition. Each transition derives the external conditions, which are written to the
+resource, from the internal conditions (:mod:`~wharfinger.runtime.status.conditions`). `external` derives the summary from the
+internal conditions, too (:mod:`~wharfinger.runtime.status.summary`).
 
 * A package with a stage that fails transiently stays Reconciling, because the stage will be retried.
-* A package with a stage that fails permanently is Stalled: only a changed input can help, and the tip of the summary names it.
+* A package with a stage that fails permanently is Stalled: a retry with the same input is unlikely to help, and the tip of the
+  summary says what a user can do.
 * When an update begins, `Scaled` is kept, because the old version keeps running, and `RequirementsMet` is kept, because only
   the scheduler changes it. Every other stage starts again as Unknown, or as done if a package may lack the stage.
-* `Installed` becomes True when all stages are done for the first time, in any order, and stays True until the package is gone.
-* The running objects are judged again after every apply. Until then, the package is not Ready, even if its old version was.
+* `Installed` becomes True when all stages are done for the first time, in any order, and stays True until the package is
+  uninstalled.
+* After every apply, the readiness of the objects is checked again. Until then, the package is not Ready, even if its old version
+  was Ready.
 * The time of an internal or external condition changes only when its status changes. So a repeated report makes an equal
   status, and a status that equals the written one is not written again.
 * Once a package is being removed, only reports of the removal change its status, so that tasks that are being cancelled
@@ -46,7 +49,7 @@ MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 600
 MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
-"""The limit on the length of texts from other parts or programs, in characters.
+"""The limit on the length of each message and each tip in the written status, in characters.
 
 Without a limit, the request that writes the status could be too large, and would be refused and retried forever.
 """
@@ -115,15 +118,15 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
 
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Record that a new generation has the same desired state, or that the resource can be acted on again."""
+    """Record that a new generation of the resource has the same desired state, or that the pipeline can start again."""
     after = replace(status, generation=generation, blocked=None, held=_held_of(status, generation))
     return _unless_removing(status, now, after)
 
 
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
-    """Record that a stage is at work and not done, with a message like ``waiting for Deployment.apps prod/web``.
+    """Record that a stage is in progress, with a message like ``waiting for Deployment.apps prod/web``.
 
-    If objects are being applied, their readiness has to be judged again.
+    If objects are being applied, their readiness has to be checked again.
     """
     if stage is Stage.APPLIED and status.removal is None:
         status = replace(status, scale_checked=False)
@@ -132,7 +135,9 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
 
 
 def versions_unknown(status: PackageStatus, generation: int, message: str, now: datetime) -> PackageStatus:
-    """Record that the package waits for the first scan of its repository. A missing repository is not reported any more."""
+    """Record that the package waits for the first scan of its repository. If the status reported that the repository is
+    missing, or another reason why the pipeline cannot start, remove this report.
+    """
     unblocked = replace(status, generation=generation, blocked=None)
     return progressing(unblocked, Stage.FETCHED, Reason.VERSIONS_UNKNOWN, message, now)
 
@@ -182,8 +187,8 @@ def required(status: PackageStatus, reason: str, message: str, now: datetime, *,
 
 
 def stopped(status: PackageStatus, now: datetime) -> PackageStatus:
-    """Record that the package's hooks are stopped and nothing is applied any more, so that the stages of its run have to be
-    done again.
+    """Record that the package's hooks are stopped and nothing is applied any more. All stages after RequirementsMet except for
+    Scaled have to be done again.
     """
     again = (Stage.CONFIGURED, Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
     stages = {
@@ -246,7 +251,9 @@ def removing(status: PackageStatus, reason: str, message: str, now: datetime) ->
 
 
 def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> PackageStatus:
-    """Suspend or resume the package. A Ready package stays Ready, for the generation for which Ready was reported."""
+    """Suspend or resume the package. While it is suspended, the condition Ready keeps its status, and the generation for which
+    it was reported.
+    """
     if suspended == status.suspended:
         return status
     kept = None
@@ -296,14 +303,16 @@ def reachable(status: PackageStatus, urls: Iterable[tuple[str, str]], now: datet
 
 
 def is_stalled(status: PackageStatus) -> bool:
-    """Return whether a stage has failed permanently, so that no task is retried."""
+    """Return whether a stage has failed permanently. Return False for a package that is suspended, that is being removed, or
+    whose pipeline cannot start.
+    """
     problem = open_condition(status)
     aside = status.removal is not None or status.blocked is not None or status.suspended
     return not aside and problem is not None and problem.permanent
 
 
 def external(status: PackageStatus) -> JsonObject:
-    """Return the body of the resource's ``status``."""
+    """Return the ``status`` to write to the resource."""
     state, message, tip = summarize(status)
     conditions: list[JsonValue] = [_external(kind, told) for kind, told in status.external.items()]
     body: JsonObject = {
@@ -333,7 +342,7 @@ def external(status: PackageStatus) -> JsonObject:
 
 
 def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
-    """Return the merge patch that turns the ``written`` status into this one; empty if they agree already.
+    """Return the merge patch that turns the ``written`` status into ``status``; empty if they agree already.
 
     A merge patch does not change fields that it does not name, so fields that are only in the written status are set to null.
     """
@@ -421,15 +430,15 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
         if problem is None:
             return _verified(status, after, now)
         if not after.stays_ready(problem):
-            after = replace(after, ready_kept=None)  # this process itself has judged the package now
+            after = replace(after, ready_kept=None)  # this process itself has checked the package now
     if after.installed_since is None and open_condition(after) is None:
         after = replace(after, installed_since=now)
     return _told(after, now)
 
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
-    """Return the status once all stages are done. If it equals the status of an earlier process, the `Reconciling` of that
-    status is kept.
+    """Return ``after``, in which all stages are done, with its external conditions. If an earlier process had reported the
+    package as Ready, and `Reconciling` differs only in its time, the earlier process's `Reconciling` is kept.
     """
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.external["Reconciling"], after.reconciling_kept

@@ -27,9 +27,9 @@ Looked      always                          unchanged              check again a
 
 * No change is lost: every visible change is followed by a check, at which the status of that moment is written. If a write
   fails, the controller checks the package again, until the written status does not differ any more.
-* At most one minor change is written in a PAUSE_S. Urgent changes are written immediately. A change is urgent if it leaves or
-  enters one of the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, or if it is the first status
-  of a generation. The next two rules are exceptions.
+* At most one minor change is written within PAUSE_S. Urgent changes are written immediately. A change is urgent if the package
+  leaves or enters one of the states Ready, RolledBack, Failed, Degraded, Suspended, Disabled and Removing, or if the status is
+  the first one of a generation. The next two rules are exceptions.
 * If a Ready package is only verified again, as after a restart, its changed status is not written immediately (`Left`), because
   most verifications find the package Ready again, so that nothing has to be written. While the controller plans a check of such
   packages anyway (`planned_until_s`), `Left` requests no check. The same rule holds for a rollout of a Ready package, because
@@ -82,7 +82,7 @@ class Writes:
     at_s: float = -math.inf
     """The time when the last write began; ``-inf`` if there was no write since the last urgent change."""
     due_s: float = math.inf
-    """The time from which the status may be written in any case."""
+    """From this time on, the status may be written even if the pause after the last write is not over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ Effect: TypeAlias = LookIn | Write
 def step(
     writes: Writes, event: Event, *, resync_s: float = RESYNC_S, pause_s: float = PAUSE_S
 ) -> tuple[Writes, tuple[Effect, ...]]:
-    """Return the new state and the effects of an event for one package; see the table above."""
+    """Return the new state and the effects of an event for one package; see the table in the module's docstring."""
     match event:
         case Changed(_, urgent=True):
             return Writes(), (LookIn(0.0),)
@@ -169,9 +169,9 @@ def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
 
 
 class StatusWriter:
-    """The decisions about writes for all packages of a runtime. Times are seconds of one monotonic clock.
+    """The writer decides for each package when its status is written. Times are seconds of one monotonic clock.
 
-    ``add`` and ``add_later`` request a check of a name; they are the methods of
+    ``add`` and ``add_later`` request a check of the package with a name; they are the methods of
     :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`. ``least_pause_s`` is the pause while few packages change.
     """
 
@@ -233,16 +233,14 @@ class StatusWriter:
         return Write() in self._step(name, Differs(now_s))
 
     def looked(self, name: str) -> None:
-        """Record that a package was checked. The next check is planned unless another event requests it earlier."""
+        """Record that a package was checked, and request the next check after ``resync_s``."""
         self._step(name, Looked())
 
     def _pause_s(self) -> float:
         return min(MAX_PAUSE_S, max(self._least_pause_s, len(self._writes) / MINOR_PER_S))
 
     def _sweep(self, now_s: float) -> None:
-        """Forget states that no longer affect a decision, including those of removed packages. The amortized cost of a call
-        is constant.
-        """
+        """Forget the states that no longer affect a decision, including those of removed packages."""
         pause_s, self._swept_s = self._pause_s(), now_s
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))

@@ -64,7 +64,8 @@ async def applied_before(instance: Instance, tools: Tools, done: str | None) -> 
     """Return ``done`` if the cluster still has the revision that it names; otherwise None.
 
     ``done`` is the journal's note of a revision that a killed process applied; None if there is no note. Later revisions do not
-    matter if the daemon made all of them, because later passes of the same run make revisions, too.
+    matter if the daemon made all of them, because a run may apply the chart in several passes
+    (:mod:`~wharfinger.runtime.tasks.run_tasks`), of which each can make a revision.
     """
     if done is None:
         return None
@@ -135,7 +136,9 @@ async def _apply_render(
     unchanged: bool,
     stamp: str,
 ) -> int:
-    """Apply the render that a release record has for these inputs, or else a new render; return the deployed revision."""
+    """Apply the render that is stored in a release record for these inputs, or else a new render; return the deployed
+    revision.
+    """
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
 

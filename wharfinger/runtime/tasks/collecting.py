@@ -2,7 +2,8 @@
 
 The package's recorded state has the kinds of these objects; a kind is recorded before the first object of this kind is made.
 Each object has the mark of :mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is
-kept. Data is kept unless the package's deletion policy says otherwise, like all data of a release.
+kept. Objects that hold data, such as PersistentVolumeClaims, are kept unless the package's deletion policy allows their
+deletion; the same holds for the objects of a release.
 """
 
 import logging

@@ -1,10 +1,10 @@
 """The settings with which a package is configured: the wanted settings, converted to the newest version of its schema.
 
 Settings are written for some version of a schema. They are always converted before Configure, the enabled script, or the hooks
-of an uninstall use them. The settings that were configured before, by an earlier version of the package
-or by an earlier process, are converted to the same version before old and new settings are compared. So a setting that a
-conversion only renamed or rewrote does not count as changed. If the old settings cannot be converted (for example, because
-their version is not known), the old and new settings are not compared, so no change of a setting is refused.
+of an uninstall use them. The settings that were configured before, by an earlier version of the package or by an earlier
+process, are converted to the same version before old and new settings are compared. So a setting that a conversion only renamed
+or rewrote does not count as changed. If the old settings cannot be converted (for example, because their version is not known),
+the old and new settings are not compared, so no change of a setting is refused.
 """
 
 import logging

@@ -1,12 +1,12 @@
-"""The tasks EnsureCRDs, AwaitCRDs and EnsureWebhooks: they apply objects that must be in the cluster before the objects that
-use them (spec/runtime §5, §5.2).
+"""The tasks EnsureCRDs, AwaitCRDs and EnsureWebhooks. They ensure that CRDs and webhooks are in the cluster before the objects
+that use them (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package is loaded and on; if it fails, it is retried or parked there.
-AwaitCRDs is part of the reconciliation: it waits until the package's own definitions are established, and then, for at most
-ESTABLISHED_S, until the first attempts of other packages to ensure their definitions have ended
-(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were
-started, and applies conversion webhooks before the objects that they convert: it renders the chart, and applies only its
-``ConversionWebhook`` objects, as objects of the release. It also publishes the webhooks of the package's hooks.
+EnsureCRDs applies the package's CRDs. It runs in a lane of its own as soon as the package is loaded and on; if it fails, it is
+retried or parked there. AwaitCRDs is part of the reconciliation: it waits until the package's own CRDs are established, and
+then, for at most ESTABLISHED_S, until other packages have ended their first attempts to apply their CRDs
+(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started. It publishes the webhooks
+of the package's hooks. It also renders the chart, and applies the ``ConversionWebhook`` objects of the chart, before Run
+applies the objects that these webhooks convert.
 """
 
 import logging
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 SHOWN_OTHERS: Final = 5
 CRD_LANE: Final = "crds"
 ESTABLISHED_S: Final = 60.0
-"""The time for which one attempt waits until definitions are established."""
+"""The limit on the time for which one attempt waits until CRDs are established."""
 CONVERSION_WEBHOOK: Final = "ConversionWebhook"
 
 
@@ -55,7 +55,7 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
         tree = instance.files.tree
         release, namespace = instance.id.release, instance.id.namespace
         if tree is None or not instance.loaded().crds:
-            # This ends the watch on the definitions of the earlier version.
+            # This ends the watch on the CRDs of the package's earlier version.
             await tools.releases.ensure_crds(release, namespace, ())
             return CrdsEstablished(())
         host.emit(
@@ -82,8 +82,8 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until this package's definitions are established. Then wait, for at most ESTABLISHED_S, until the first attempts of
-    other packages that are under way have ended.
+    """Wait until this package's CRDs are established. Then wait, for at most ESTABLISHED_S, until those other packages that are
+    in their first attempt to apply their CRDs have ended this attempt.
     """
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
@@ -161,8 +161,8 @@ async def _check_may_publish(instance: Instance, tools: Tools, bound: BoundWebho
 
 
 async def withdraw_webhooks(instance: Instance, tools: Tools, *, conversions: bool) -> None:
-    """Remove the published webhooks of the package's hooks, so that API servers do not call them any more; conversions are
-    removed only if ``conversions`` is true.
+    """Remove the published webhooks of the package's hooks, so that API servers do not call them any more. Conversion webhooks
+    are removed only if ``conversions`` is true.
 
     Raises ClusterError.
     """
@@ -211,10 +211,10 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the package's remaining conversion webhooks: if no run was completed, EnsureWebhooks has applied them, but no
-    release record contains them.
+    """Delete the package's remaining conversion webhooks. They remain if EnsureWebhooks has applied them, but no run was
+    completed, so that no release record contains them.
 
-    Do nothing if the package is loaded and has no conversion webhooks, because the discovery of the kind would cost a request.
+    Do nothing if the package is loaded and has no conversion webhooks, to save the request that discovers their kind.
     """
     is_loaded = (
         instance.files.definition is not None

@@ -35,7 +35,7 @@ def lane_of(queue: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EventHookTask:
-    """A run of a hook for the events in its inbox, while the package's hooks are started; ``scope`` is the hooks' scope."""
+    """A run of a hook for the events in its inbox. ``scope`` is cancelled when the package's hooks are stopped."""
 
     hook: Hook
     inbox: Inbox
@@ -76,15 +76,15 @@ class EventHookTask:
             changed = False
         self.inbox.remove_processed(occurrences)
         self.host.emit(self.instance, EventHookDone(self.hook.name, self.lane, ""))
-        if self.inbox.waiting:  # a hook of configuration version 0 gets one event at a time
+        if self.inbox.waiting:  # a hook with configVersion v0 gets one event at a time
             self.host.tell_hook(self.hooks, self.inbox)
         if changed:
             self.host.emit(self.instance, ValuesChanged(self.hook.name))
 
 
 async def hold_back(instance: Instance, hook: Hook) -> None:
-    """Wait until the hook's own rate limit allows another run; events that arrive meanwhile are passed to the hook in the
-    same run.
+    """Wait until the hook's own rate limit allows another run. Events that arrive during the wait are passed to the hook in
+    this run.
     """
     config = hook.config
     if config.min_interval is None:
@@ -106,7 +106,7 @@ async def hold_back(instance: Instance, hook: Hook) -> None:
 class SynchronizeTask:
     """The first run of a hook for bindings that are synchronized together, if the package does not wait for this run.
 
-    ``scope`` is the scope of the hooks, as in EventHookTask.
+    ``scope`` is cancelled when the package's hooks are stopped.
     """
 
     hook: Hook

@@ -1,8 +1,8 @@
 """The tasks of the Module ``global``: its run, with the beforeAll hooks, and its afterAll hooks. All other packages run after
 the beforeAll hooks and before the afterAll hooks.
 
-The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks see all Modules, so they wait until the first
-attempt to load each package that is being loaded has ended. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
+The Module has no chart: its reconciliation only runs hooks. BeforeAll hooks see all Modules, so they wait until all packages
+that are being loaded have ended their first attempt to load. See :mod:`~wharfinger.runtime.rounds.machine` for the order.
 """
 
 import logging
@@ -45,21 +45,21 @@ async def run_global(instance: Instance, tools: Tools, host: Host) -> Verified:
 
 
 class Turns(Protocol):
-    """The methods of the rounds of global hooks that `AfterAllTask` calls.
+    """The methods of :class:`~wharfinger.runtime.core.global_rounds.GlobalRounds` that `AfterAllTask` calls.
 
-    A *turn* is one run of the list of afterAll hooks. Its ``scope`` identifies the turn in reports.
+    A *turn* is one run of all afterAll hooks. Its ``scope`` identifies the turn in reports.
     """
 
     async def until_gone(self) -> None:
-        """Wait until the packages that are being switched off or removed have finished."""
+        """Wait until all packages that are being disabled or removed have completed this, including their hooks."""
         ...
 
     def turn_begins(self, scope: WorkScope) -> None:
-        """Record that the hooks begin to run."""
+        """Record that the afterAll hooks begin to run."""
         ...
 
     def turn_failed(self, scope: WorkScope) -> bool:
-        """Record that an attempt failed; return whether the hooks are to be run again."""
+        """Record that an attempt to run the afterAll hooks failed; return whether they are to be run again."""
         ...
 
 

@@ -18,7 +18,7 @@ from wharfinger.runtime.resources.release_policy import ReleasePolicyError
 
 
 class HealthExpressionError(ProgramError):
-    """An expression has no result for an object."""
+    """An expression is empty, or cannot be evaluated for an object."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -47,7 +47,8 @@ class HealthExpressions:
 
 
 async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
-    """Check that all expressions can be compiled. Otherwise, objects with an invalid rule would stay in progress forever.
+    """Check that all expressions can be compiled. Without this check, objects with an invalid rule would stay in progress
+    forever.
 
     Raises ReleasePolicyError, which names the first invalid expression, and RulesError if the expressions cannot be checked
     now.

@@ -3,8 +3,8 @@
 After a run (spec/runtime §7.3), the object patches are applied first. If the run has failed, only the object patches that are
 marked for this case are applied: with them, a hook can report its failure. If the run has succeeded, the metrics are published
 next. Then the values patches are checked with the schemas and recorded, and only then do they become visible
-(:mod:`~wharfinger.runtime.tasks.values_patches`). If any of these steps fails, the hook has failed, and is run again with new
-snapshots.
+(:mod:`~wharfinger.runtime.tasks.values_patches`). If any of these steps fails, the run counts as failed; a retry of the hook
+gets new snapshots.
 """
 
 import logging
@@ -199,8 +199,8 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """The log of a hook's output in one run, written while the hook runs. Secrets are masked. Lines beyond the log budget that
-    the hook has left are left out.
+    """The log of a hook's output in one run, written while the hook runs. Secrets are masked. Lines beyond the hook's remaining
+    log budget are omitted.
     """
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
@@ -260,7 +260,7 @@ async def _run(
         raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
     _publish(instance, tools, hook, metrics)
     if outcome.config_values_patch:
-        if outcome.values_patch:  # checked before any write, because a failed run must change nothing
+        if outcome.values_patch:  # checked first, so that the settings are not changed if this patch is invalid
             await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
     return bool(outcome.values_patch) and await patch_values(instance, tools, host, hook.name, outcome.values_patch)
@@ -320,8 +320,8 @@ def pools_of(hook: Hook, of_package: str) -> tuple[HookPool, str]:
     """Return the kind of process in which a hook runs, and the name of its WorkerPool or ""; ``of_package`` is the package's
     ``spec.pool``.
 
-    If ``of_package`` is NO_POOL, the daemon keeps no processes for the package's hooks. If it names a WorkerPool, this
-    pool is used only for hooks whose own configuration chooses no other pool.
+    If ``of_package`` is NO_POOL, each run of the package's hooks gets a new process. If ``of_package`` names a WorkerPool, this
+    pool is used only for hooks whose own configuration names no WorkerPool and has the default kind of process.
     """
     pool, worker_pool = hook.config.pool, hook.config.worker_pool
     if of_package == NO_POOL:

@@ -2,8 +2,8 @@
 
 The installed version is not requested again: the recorded state has its digest, and the store knows whether its files are
 undamaged, so a restart needs no registry. The registry is asked only if the wanted package, version, source or digest has
-changed, if the files are missing or damaged, or if an annotation requests a new download. A folder on this machine is always
-checked, because its files may have changed; the folder is copied only if they have changed.
+changed, if the files are missing or damaged, or if an annotation requests a new download. If a package comes from a folder on
+this machine, its files are always checked; the folder is copied only if they have changed.
 """
 
 import logging

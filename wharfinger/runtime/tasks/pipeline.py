@@ -65,7 +65,9 @@ class Pipeline:
         )
 
     def suspend(self) -> tuple[StageTask, ...]:
-        """Return the tasks that suspend a package. Other packages still see it in its installed version."""
+        """Return the tasks that suspend a package. If the package is installed but not loaded, its files are loaded instead, so
+        that other packages still find its installed version.
+        """
         if self.instance.files.definition is None and self.instance.status.installed_since is not None:
             return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
         return self._rest("Suspend", pause)

@@ -42,8 +42,8 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""A number in the fingerprint of the inputs. It must be raised if this version of the daemon makes another render from the same
-inputs than earlier versions; each chart is then rendered again once.
+"""A number in the fingerprint of the inputs. It must be raised if a new version of the daemon makes a different render from the
+same inputs. After that, each chart is rendered again once.
 """
 PLATFORM: Final = ("global", "Platform")
 """The top-level keys of the values under which a chart finds data about the platform, such as the Modules that are on. In a
@@ -59,7 +59,7 @@ _SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A render, with the values and the label ("" if there is none) of the record that has it or will have it.
+    """A render, with the values and the label ("" if there is none) of the record that contains it or will contain it.
 
     ``base`` is the render before overrides, which the record has beside the manifest; b"" if the record has no such render.
     """

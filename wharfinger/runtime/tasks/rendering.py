@@ -111,7 +111,7 @@ class Wanted:
         return checksum([self.inputs, over, wanted.maintenance, policy, *patched])
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether the inputs would be the same with other values. Blocking."""
+        """Return whether the inputs would have the same fingerprint if the request had these values. Blocking."""
         try:
             inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
         except FormatError:

@@ -2,8 +2,8 @@
 Undeploy).
 
 Run has four steps: beforeHelm hooks, a render by Helm, an apply as one release, and afterHelm hooks. The last three steps are a
-*pass*. If afterHelm hooks change the values, another pass follows, up to MAX_ROUNDS passes; after that, the loop is reported
-(spec/runtime §13 item 17).
+*pass*. If afterHelm hooks change the values, another pass follows. If they still change the values in pass MAX_ROUNDS, Run
+fails with the reason ValuesLoop (spec/runtime §13 item 17).
 
 Disable stops the hooks. If the package is paused, its release is kept; otherwise Disable also uninstalls the release.
 """
@@ -180,8 +180,10 @@ async def await_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
-    """Record the revision as the one to which a rollback returns. Do nothing unless the rollback of failed upgrades is on, a
-    rollback is in force, or such a revision is recorded already.
+    """Record the revision as the one to which a rollback returns.
+
+    This is done only for a package with a chart, and only if the rollback of failed upgrades is on, if a rollback is in force,
+    or if such a revision is recorded already.
     """
     wanted = instance.desired.directives
     record = await instance.recorded(tools)
@@ -286,7 +288,7 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
 
     if instance.hooks.scope is not None:
         instance.hooks.scope.cancel("the package is being uninstalled")
-    # This comes first, because a webhook must not refuse the deletion of its own package.
+    # Webhooks are withdrawn first, because a webhook must not refuse the deletion of its own package.
     await withdraw_webhooks(instance, tools, conversions=not instance.has_release)
     if not instance.has_release:
         return
@@ -311,7 +313,9 @@ async def _uninstall(instance: Instance, tools: Tools, host: Host, *, during_rem
     if ours:
         await run_hooks("beforeDeleteHelm")
     if history and not ours:
-        await tools.releases.forget(Owner(name, namespace))  # objects that were applied before the first revision
+        await tools.releases.forget(
+            Owner(name, namespace)
+        )  # forgets objects that were applied before the first revision
     else:
         # Without a record, the journal has no step, so remaining objects are searched again after a crash.
         with steps.taking(UNINSTALL) if ours else nullcontext(), waiting(tools):

@@ -54,7 +54,7 @@ class ScopedHost:
         self.host.tell_hook(hooks, inbox)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """Return the Modules that are on and have a lower order."""
+        """Return the Modules that are on and precede the package."""
         return self.host.modules_before(instance)
 
     def global_values(self) -> JsonObject:

@@ -40,12 +40,11 @@ log = logging.getLogger(__name__)
 
 
 async def configure(instance: Instance, tools: Tools, host: Host) -> None:
-    """Configure the instance with its settings; no other function does so. The settings are read only now, so that the newest
-    ones are used.
+    """Configure the package with its settings. The settings are read only now, so that the newest ones are used.
 
-    They are converted to the newest version of their schema, compared with the settings that were configured before (even by
-    an earlier process), and merged into the values, which are checked, too. Raises ConversionError, SettingsError,
-    RulesError, ReleasePolicyError.
+    They are converted to the newest version of their schema, compared with the settings that were configured before (even by an
+    earlier process), and merged into the values, which are checked, too. Raises ConversionError, SettingsError, RulesError,
+    ReleasePolicyError.
     """
     definition, version = instance.loaded(), instance.desired.settings.version
     await check_health_rules(instance.desired.directives.release_policy.health, tools.rules)

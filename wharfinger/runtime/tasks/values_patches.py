@@ -2,9 +2,9 @@
 
 A *values patch* is kept in the package's recorded state, and is applied on top of all other values from then on. A
 *configuration values patch* changes the user's settings, and therefore the resource. addon-operator allows this for hooks of
-module folders, so such a patch of their hooks is written into ``spec.settings`` of the Module, or into the ConfigMap with the
-Module's settings. Hooks of packages with a ``package.yaml`` may not change settings, because these belong to the author of
-the resource.
+module folders. So a configuration values patch of such a hook is written into ``spec.settings`` of the Module, or into the
+ConfigMap with the Module's settings. Hooks of packages with a ``package.yaml`` may not change settings, because these belong to
+the author of the resource.
 """
 
 import logging
@@ -74,7 +74,7 @@ async def _patched(
     root = definition.camel
     flags = (
         flag_document(record.state.patches) if is_global(instance.id) else {}
-    )  # other Modules have no flags, and the key of their values may equal the name of a flag
+    )  # flags (`ingressEnabled`) are for global hooks only; in other Modules, the key of the values may look like a flag
     before: JsonObject = {**flags, root: opened(instance, instance.configuration.values)}
     try:
         document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))

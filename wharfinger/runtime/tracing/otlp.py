@@ -1,12 +1,12 @@
-"""Traces by OpenTelemetry's SDK, exported by its OTLP exporter over HTTP. Loaded only by a daemon that exports traces.
+"""Traces by OpenTelemetry's SDK, exported by its OTLP exporter over HTTP. Only a daemon that exports traces loads this module.
 
 The SDK's batch processor, which has its own thread and timer, is not used. In its place, a trio task exports: ended spans are
 kept in a bounded queue, and each batch is sent by one call of the exporter in a worker thread. So the daemon controls all
 threads, and its stop waits at most FLUSH_S for the last spans. While the receiver is unavailable, one warning is logged, and
 spans are lost: those in failed batches, and those that do not fit into the queue. The daemon's work is never delayed.
 
-The receiver, headers, certificates, the sampler and resource attributes come from OpenTelemetry's environment variables
-(``OTEL_…``).
+OpenTelemetry's environment variables (``OTEL_…``) set the headers, the certificates, the sampler and the resource attributes.
+They also name the receiver, unless the option ``--otlp-endpoint`` names it.
 """
 
 import logging
@@ -46,7 +46,7 @@ _PATH: Final = "/v1/traces"
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A span that is under way."""
+    """A span that has begun and not ended yet."""
 
     span: trace.Span
 

@@ -10,7 +10,7 @@ a newer version matches, mode ``auto``                the newer version
 mode ``windows``, a window is open                    the newer version
 mode ``windows``, no window is open                   the installed version stays; the newer one is pending
 mode ``manual``                                       the installed version stays; the newer one is pending
-the pending version is approved                       the approved version, in every mode
+a newer matching version is approved                  the approved version, in every mode, if it can be on
 the newer version cannot be on now, or would break    the newest version below it that can be on, or else the
 its dependents                                        installed one
 the installed version does not match any more         the newest match, as an update; it may be older

@@ -9,10 +9,10 @@ that it waits for, and its stages in the order of the pipeline. The packages thr
 users can act on no root, the shortest chain to work in progress is reported. Other causes of the packages in the chain are
 reported beside it.
 
-For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, the chain leads to
-the failing hook. While a new version is being loaded, the votes of the gates about the previous version are ignored. A package
-that is ready may have to run again, because a package to which it subscribes has changed. If this new run has to wait, the wait
-is reported like any other wait.
+For example, if a package waits for ten packages of a lower order, of which nine are being downloaded and one has a failing
+hook, the chain leads to the failing hook. While a new version is being loaded, the votes of the gates about the previous
+version are ignored. A package that is ready may have to run again, because a package to which it subscribes has changed. If
+this new run has to wait, the wait is reported like any other wait.
 
 Each package is visited once, so packages that wait for each other in a circle end the search, too: the circle is then the
 root. At most MAX_LOOKED_AT packages are visited.
@@ -149,7 +149,7 @@ def _causes(
         return (Cause("is rolled back", package.rollback, remedy=of_reason(name, Reason.ROLLED_BACK, permanent=True)),)
     if package.state == State.READY and not open_stages(
         package
-    ):  # otherwise it counts as Ready, as an earlier process reported
+    ):  # if stages are open, it is Ready only because an earlier process reported it
         return tuple(again_causes(known, node)) if node is not None else ()
     if is_being_brought(package):
         return tuple(stage_causes(known, package))

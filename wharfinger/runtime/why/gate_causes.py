@@ -1,9 +1,10 @@
-"""The causes in the scheduler: the votes against a package, and the packages and tiers for which its node waits.
+"""The causes in the scheduler: the votes against a package, and the packages and tiers for which its node waits. A *tier* is all
+packages of one order.
 
 Each vote against a package is a cause, in the order of the rules; the cause for a missing dependency comes through the missing
-package. Everything for which a node waits is also a cause: another package, the packages of a tier that has not been released,
-or the vote of its own script. If the snapshot of a node has neither votes nor things that the node waits for (because it comes
-from another version of Wharfinger), the message of the decision is the only cause.
+package. Everything for which a node waits is also a cause: another package, the packages of a lower tier that are not done yet,
+or the vote of its own enabled script. If the snapshot of a node has neither votes nor things that the node waits for (because
+it comes from another version of Wharfinger), the message of the decision is the only cause.
 """
 
 from collections.abc import Iterator
@@ -61,8 +62,8 @@ def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | Non
 
 
 def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Cause | None:
-    """Return the cause if the scheduler refused a change. Only the condition RequirementsMet shows a refused change; the node
-    does not show it.
+    """Return the cause if the scheduler refused a change of the package; otherwise None. A refused change is visible in the
+    condition RequirementsMet, but not in the node.
 
     A package that would close a cycle does not become a node. A package whose changed resource would close a cycle keeps
     running as before.

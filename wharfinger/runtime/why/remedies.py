@@ -1,8 +1,7 @@
 """The remedies for root causes, each as one line. A remedy names the command to run or the field to change.
 
 The tips of :mod:`~wharfinger.runtime.status.reasons` are shared by status and explanations. This module adds commands to the
-tips, and has the remedies for problems that have no code in ``reasons``: work that takes long, or a package that does not
-exist.
+tips, and has the remedies for problems that have no reason there: work that takes long, or a package that does not exist.
 """
 
 from typing import Final, NamedTuple
