@@ -4,17 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages.support.openpgp import Pgp, pgp
 from tests.packages.support.signing import KEY, OTHER
 from tests.packages.support.sigstore import AUTHORITY, pem_of
+from wharfinger.control_plane.custom.defaulting import defaulted
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
 from wharfinger.packages.sources.source import LayoutSource, RegistrySource, source_text
 from wharfinger.packages.trust.keys import public_pem
 from wharfinger.packages.trust.policy import Policy, TrustedKey, TrustRoot
+from wharfinger.runtime.resources.custom_resources import own_crds
 from wharfinger.runtime.resources.repositories import read_repository
 from wharfinger.runtime.resources.repository_policy import policy_for_command, read_policy
 from wharfinger.runtime.resources.resources import SpecError
 
+__all__ = ["pgp"]
 PEM, SECOND = public_pem(KEY), public_pem(OTHER)
 IDENTITY: JsonObject = {"issuer": "https://ci.example", "subject": "https://git.example/*"}
 KEYLESS: JsonObject = {"authorities": AUTHORITY.pem, "logKeys": [PEM], "identities": [IDENTITY]}
@@ -46,6 +50,16 @@ def test_keyless_identities_are_read() -> None:
     assert not identity.matches("https://git.example.evil/web", "https://ci.example")
     with pytest.raises(FormatError, match=r"spec\.verify\.keys: expected 1 to 32"):
         policy_for_command(obj({}))
+
+
+def test_a_keyring_is_read_with_the_defaults_of_the_api_server(pgp: Pgp) -> None:
+    keyring = pgp.keyring("ours")
+    (crd,) = (each for each in own_crds() if find(each, "spec", "names", "kind") == "PackageRepository")
+    stored = defaulted(find_object(crd, "spec", "versions", 0, "schema", "openAPIV3Schema"), obj({"keyring": keyring}))
+    assert find(stored, "spec", "verify", "requireVersion") is True
+    assert read_policy(stored) == Policy(keyring=keyring)
+    with pytest.raises(FormatError, match="keyring: cannot be used together with requireVersion"):
+        policy_for_command(obj({"keyring": keyring, "requireVersion": False}))
 
 
 def test_packages_are_fetched_again_after_a_policy_change() -> None:

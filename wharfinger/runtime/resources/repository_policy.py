@@ -63,9 +63,10 @@ def _object(value: JsonValue, where: str, known: Sequence[str], remedy: str) -> 
 
 
 def _keyring(verify: JsonObject) -> str:
-    """Return the keyring for provenance files. Raises SpecError, also if there are other fields beside it."""
+    """Return the keyring for provenance files. Raises SpecError, also if other fields are set beside it."""
     where, text = "spec.verify.keyring", verify["keyring"]
-    if others := sorted(verify.keys() - {"keyring"}):
+    default = {"requireVersion"} if verify.get("requireVersion") is True else set[str]()  # set by the API server
+    if others := sorted(verify.keys() - {"keyring"} - default):
         raise SpecError(
             f"{where}: cannot be used together with {others[0]}, because provenance files replace cosign "
             "signatures; remove one of the two"
