@@ -221,6 +221,22 @@ def test_an_attempt_whose_row_went_missing_is_dropped(world: World) -> None:
     assert world.run().deleting
 
 
+def test_a_deletion_is_attempted_again_if_the_row_came_and_went_unread(world: World) -> None:
+    """The row was inserted again during the deletion, and deleted before the machine read this; the deletions were missed."""
+    put(world.table, 1)
+    world.take_in()
+    world.rest()
+    drop(world.table, 1)
+    world.take_in()
+    deletion = world.take()
+    put(world.table, 1)
+    world.finish(deletion)
+    drop(world.table, 1)
+    world.machine.missed(world.table.snapshot(), world.now)
+    assert world.run().deleting
+    assert (world.machine.counts().rows, world.machine.open_keys("a")) == (0, ())
+
+
 # --- failures ------------------------------------------------------------------------------------------------------------------
 
 

@@ -192,11 +192,18 @@ class Machine(Generic[K, R]):
     def missed(self, present: Snapshot[K, R], now: float) -> None:
         """Treat keys that are not among ``present`` as deleted, because deletions may have been missed. Each keeps the
         revision of its row, because the revision of its deletion is not known.
+
+        A key whose deletion was attempted while its row was inserted again waits for that change. If the row is gone again,
+        the change will not be read, so the deletion is attempted once more.
         """
         for record in list(self._records.values()):
-            if not record.deleting and record.key not in present:
+            if record.key in present:
+                continue
+            if not record.deleting:
                 gone = Change(record.key, record.row, record.revision, deleted=True, created=record.created)
                 self._change(record, gone, now)
+            elif record.place is Place.AWAITING:
+                self._enqueue(record)
 
     def _begin(self, change: Change[K, R], now: float) -> None:
         owner = self._owner_of(change.row)
