@@ -45,7 +45,7 @@ _AGAIN_OF = {
     Reason.DYNAMICALLY_DISABLED: "when spec.enabled changes",
     Reason.DISABLED_BY_DEFAULT: "when spec.enabled changes",
     Reason.DISABLED_BY_HOOK: "when spec.enabled changes, or when the hook enables the package",
-    Reason.DISABLED_BY_SCRIPT: "when the settings change, or on request",
+    Reason.DISABLED_BY_SCRIPT: "when an input of the script changes, such as the settings, or on request",
     Reason.SCRIPT_ERROR: "when an input of the script changes, every ten minutes, or on request",
     Reason.SUSPENDED: "when spec.suspend changes",
     Reason.NO_RECONCILIATION: "when spec.maintenance changes",

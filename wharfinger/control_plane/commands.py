@@ -76,7 +76,8 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-stdin-ends",
         action="store_true",
-        help="also stop when standard input ends, for a parent process that keeps the other end of the pipe open",
+        help="also stop when standard input ends. If standard input is a pipe from a parent process, the control plane then "
+        "stops together with this process",
     )
     parser.add_argument(
         "--pod-commands",

@@ -81,7 +81,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
         "Ask a running daemon to explain the state of a package, or of a WorkerClaim (claim/NAMESPACE/NAME). One line is "
         "printed for each cause, from the state of the package to the root cause, and one line with the remedy. Exit code "
         f"0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or the installed version is "
-        "ready but something blocks the next run of the package; 1: no daemon answers, or there is no such package."
+        "ready but something blocks the next operation on the package; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -200,8 +200,8 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger statistics`."""
     parser.description = (
         "Print the counters of a running daemon: its tasks by state; the limits on downloads, renders, runs of hooks, "
-        "loads of packages and API calls, with the number of requests that wait for each; the packages whose custom "
-        "resource definitions other packages wait for; the watches, schedules and workers of hooks; and the store of "
+        "loads of packages and API calls, with the number of requests that wait for each; the packages that delay others "
+        "until their custom resource definitions are established; the watches, schedules and workers of hooks; and the store of "
         "downloaded packages. With -o prometheus, print the metrics of the daemon and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)

@@ -148,15 +148,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing-crds",
         action="store_true",
-        help="assume that a custom resource definition exists if a ResourceSet depends on it, even if the tree does not "
-        "contain it",
+        help="if a ResourceSet depends on a custom resource definition that is not in the tree, assume that the definition "
+        "exists",
     )
     parser.add_argument(
         "--application-scope",
         choices=[scope.value for scope in ApplicationScope],
         default=ApplicationScope.NAMESPACE.value,
-        help="the objects that the chart of an Application may change: those in its own namespace, or those in the whole "
-        "cluster; use the value that your daemon uses (default: %(default)s)",
+        help="the objects that the chart of an Application may change: those in the namespace of the Application, or those in "
+        "the whole cluster; use the value that your daemon uses (default: %(default)s)",
     )
     parser.add_argument(
         "--no-progress",
@@ -175,15 +175,15 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
         "--kubectl",
         default=KUBECTL,
         metavar="PROGRAM",
-        help="the kubectl program, whose kustomize builds folders; it is not needed if the chart engine is used (default: "
-        "%(default)s)",
+        help="the kubectl program, which builds kustomizations with `kubectl kustomize`; it is not needed if the chart engine "
+        "(--engine) is used (default: %(default)s)",
     )
     group.add_argument(
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the program of the chart engine, or {NO_ENGINE!r} to use the programs helm and kubectl (default: {ENGINE}, "
-        "if it is on PATH)",
+        help="the chart engine: a program that renders charts, and builds kustomizations, in place of helm and kubectl; "
+        f"{NO_ENGINE!r}: use helm and kubectl (default: {ENGINE}, if it is found in $PATH)",
     )
     group.add_argument(
         "--offline", action="store_true", help="use no network; a source fails if it would have to be downloaded"

@@ -77,8 +77,8 @@ class RevisionRecord:
     async def fail(self, history: Sequence[Stored], error: BaseException, verb: str) -> None:
         """Record that the revision failed, even after a cancellation.
 
-        A record that cannot be written stays pending, or is missing; the next attempt finds out what was applied. A revision that
-        was not announced gets no record if it was only cancelled, since a newer one follows.
+        A record that cannot be written stays pending, or is missing; the next attempt finds out what was applied. A revision
+        gets no record if it was only cancelled before its announcement began.
         """
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
             description = failure_text(error, verb)

@@ -99,7 +99,7 @@ _GO_TYPES: Final = {
 _SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
-"""The relations of values that are a single field: nothing inside them is owned or merged separately."""
+"""A value with one of these relations is owned and merged as a whole: its members or items have no owners of their own."""
 
 
 _TEXTS: Final = {str}

@@ -38,9 +38,10 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
         "Draw the packages of a running daemon, with their states and relations. A package can require another package, "
-        "require one package of a group, exclude packages, and subscribe to packages. It can also require that another "
-        "package, if it is on, has a certain version. With NAME: draw only this package, and the packages that are related "
-        "to it, directly or through other packages. Exit code 0: drawn, even if there are no packages; 1: no daemon "
+        "require one package of a group, and exclude packages. It can restrict the version of another package without "
+        "requiring that package. It can also subscribe to another package, and is then run again whenever that package is run "
+        "again. With NAME: draw only this package, and the packages that are related to it, directly or through other "
+        "packages. Exit code 0: drawn, even if there are no packages; 1: no daemon "
         "answers, there is no such package, or the file cannot be written."
     )
     add_name(parser)

@@ -59,9 +59,9 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="packages: Applications and Modules; applications; modules; repositories; versions: the versions of each "
         "package for which a resource names a version range or a channel; queues: one for each package; hooks; resources: the "
-        "objects of packages in the cluster, with their health; watches: the kubernetes bindings of hooks; pools: idle "
-        "processes for runs of hooks, hooks that keep running, and pods; leader: the leading daemon. Singular and short names "
-        "work, too",
+        "objects of packages in the cluster, with their health; watches: the kubernetes bindings of hooks; pools: "
+        "the pools of idle processes and of pods, and the hooks that keep running; leader: the leading daemon. Singular and "
+        "short names work, too",
     )
     add_name(parser)
     output = parser.add_argument(
@@ -78,7 +78,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "-w",
         "--watch",
         action="store_true",
-        help="after the list, print each row that is new or changes, until Ctrl-C; the command asks the daemon about once "
+        help="after the list, print each row that is new or has changed, until Ctrl-C; the command asks the daemon about once "
         "a second",
     )
     scope = parser.add_mutually_exclusive_group()

@@ -29,7 +29,8 @@ def add_values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings",
         action="store_true",
-        help="print only the settings, as the user has set them in the package's resource",
+        help="print only the settings: spec.settings of the package's resource, merged with the sources that "
+        "spec.settingsFrom names",
     )
     _add_output(parser)
     add_socket(parser)

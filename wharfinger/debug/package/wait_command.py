@@ -48,9 +48,9 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Wait until a package of a running daemon is ready, is gone, or has a condition. On a terminal, a line shows the "
         f"progress. If the daemon does not know the name, the command reports an error only after {APPEAR_S:.0f} s, because "
-        f"the resource may have been created just now. If a daemon that has answered does not answer any more, the command waits "
-        f"up to {GIVE_UP_S:.0f} s for its restart. Exit code 0: the goal is reached; {EXIT_LATE}: the goal is not "
-        "reached within --timeout; 1: no daemon answers, or there is no such package or no such condition; 2: wrong usage."
+        f"the resource may have been created just now. If the daemon has answered, but then stops answering, the command "
+        f"waits up to {GIVE_UP_S:.0f} s for a restart of the daemon. Exit code 0: the goal is reached; {EXIT_LATE}: the goal is "
+        "not reached within --timeout; 1: no daemon answers, or there is no such package or no such condition; 2: wrong usage."
     )
     add_name(parser, required=True)
     goal = parser.add_argument(

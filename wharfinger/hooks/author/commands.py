@@ -46,8 +46,9 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "config",
         help="print the configuration of a hook, or of all hooks of a package",
         description="Run one hook, or all hooks of a package, with --config, and print their configurations as the daemon "
-        "understands them: with all defaults, and with the snapshots that a binding gets from its group. Filters are "
-        "compiled, too. If an executable in a package's folder contains several hooks, all of them are included. Exit code "
+        "understands them, with all defaults. If a binding has a group, its list of snapshots includes the snapshots of the "
+        "whole group. The filters of the bindings are compiled, too. If an executable in a package's folder contains several "
+        "hooks, all of them are included. Exit code "
         "0: all configurations are valid; 1: a configuration is refused.",
     )
     config.add_argument("path", type=path_option, metavar="FILE|FOLDER", help="the hook, or the package's folder")

@@ -53,8 +53,8 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         const="bwrap",
         default=None,
         metavar="BWRAP",
-        help="run each hook in a sandbox of bubblewrap; BWRAP is the program to use (if it is left out: bwrap on PATH; "
-        "default without the option: no sandbox)",
+        help="run each hook in a sandbox of bubblewrap; BWRAP is the program to use (if BWRAP is left out: bwrap "
+        "from $PATH; without this option: no sandbox)",
     )
     sizes: tuple[tuple[str, int | None, str], ...] = (
         ("memory", None, "limit on the address space of each process of a hook"),

@@ -40,9 +40,9 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Approve an update that waits for approval. Only a package that follows a version range or a channel can have such an "
         "update. The command sets an annotation on the package's resource. `wharfinger why NAME` shows the version "
-        "that waits. The approval is valid only for this version. With spec.update.mode windows, an approved version does not "
-        f"wait for a window. Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; 1: there is no such "
-        "package, or the cluster refuses the change; 2: wrong usage."
+        "that waits. The approval is valid only for this version. If spec.update.mode is 'windows', the daemon installs an "
+        f"approved version even while no window is open. Exit code 0: approved; {EXIT_NOTHING}: no version waits for approval; "
+        "1: there is no such package, or the request to the cluster failed; 2: wrong usage."
     )
     add_package_name(parser)
     parser.add_argument(

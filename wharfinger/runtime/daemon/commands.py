@@ -103,8 +103,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="",
         metavar="PROGRAM",
-        help=f"the program of the chart engine, or {NO_ENGINE!r} to start a helm process for each render (default: "
-        f"{ENGINE}, if it is on PATH)",
+        help="the chart engine: a program that renders charts in place of helm; "
+        f"{NO_ENGINE!r}: start a helm process for each render (default: {ENGINE}, if it is found in $PATH)",
     )
     parser.add_argument(
         "--grace",
@@ -220,14 +220,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         default=None,
         metavar="DIR",
         help="write all decisions, without secrets, to a log in this folder, which `wharfinger history`, `why --at` and "
-        "`replay` can read (default: keep only the last events, in memory)",
+        "`replay` can read (default: keep only the latest decisions, in memory)",
     )
     parser.add_argument(
         "--flight-recorder-size",
         type=_mib,
         default=DEFAULT_BYTES // _MIB,
         metavar="MIB",
-        help="size limit of the log of --flight-recorder; when it is reached, the oldest events are deleted (default: "
+        help="size limit of the log of --flight-recorder; when it is reached, the oldest entries are deleted (default: "
         "%(default)s)",
     )
     add_traces(parser)

@@ -85,7 +85,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     starts = parser.add_argument_group(
         "restarts",
         "which hooks run again after a restart of the daemon; the value 'layout' means 'always' for modules of "
-        "addon-operator, and 'needed' for packages with a package.yaml",
+        "addon-operator, and 'needed' for all other packages",
     )
     for option, what in (
         (
@@ -129,9 +129,9 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_workers,
         default=0,
         metavar="N",
-        help="keep N idle workers for each interpreter of Python hooks. An interpreter takes about 20 MB of memory, and "
-        "each worker 3 MB more. A hook that cannot use a worker is started as a new process. With this option, processes of "
-        "hooks with `pool: persistent` are kept running, too (default: 0: each run is a new process)",
+        help="keep N idle worker processes for each Python interpreter that hooks use. The interpreter takes about 20 MB of "
+        "memory, and each worker 3 MB more. A hook that cannot use a worker is started as a new process. With this option, "
+        "processes of hooks with `pool: persistent` are kept running, too (default: 0: each run is a new process)",
     )
     warm.add_argument(
         "--pool-memory",

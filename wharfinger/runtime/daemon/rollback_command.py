@@ -58,7 +58,8 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
         metavar="REVISION",
         nargs="?",
         default=FORMER,
-        help="number of the revision (default: the newest deployed revision with another version or other settings)",
+        help="number of the revision (default: the newest deployed revision whose version or settings differ from the present "
+        "ones)",
     )
     add_cluster(parser)
     parser.set_defaults(handler=_rollback)

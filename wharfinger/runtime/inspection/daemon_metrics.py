@@ -50,7 +50,7 @@ def _counter(name: str, what: str, *labels: str) -> Description:
 BUILD: Final = _gauge("build_info", "Always 1. The label version contains the version of the daemon.", "version")
 STARTED: Final = _gauge("start_time_seconds", "Time at which the daemon started, in seconds since 1970.")
 READY: Final = _gauge("ready", "1 while the daemon is ready, otherwise 0.")
-LEADS: Final = _gauge("leads", "1 while the daemon holds the Lease, otherwise 0.")
+LEADS: Final = _gauge("leads", "1 while the daemon holds the Lease that only the daemon at work holds, otherwise 0.")
 CPU: Final = _counter(
     "process_cpu_seconds_total", "Processor time that the daemon has used, without its child processes, in seconds."
 )
@@ -86,7 +86,7 @@ LIMIT: Final = _gauge(
     "kind",
 )
 USED: Final = _gauge("slots_used", "Number of slots in use, by the kind of work.", "kind")
-WAITING: Final = _gauge("slots_waiting", "Number of tasks and calls that wait for a slot, by the kind of work.", "kind")
+WAITING: Final = _gauge("slots_waiting", "Number of requests for a slot that wait, by the kind of work.", "kind")
 CRONTABS: Final = _gauge("schedule_crontabs", "Number of distinct crontabs in the configurations of hooks.")
 TICKS: Final = _counter("schedule_ticks_total", "Number of times that a crontab was due.")
 OBJECTS: Final = _gauge(

@@ -32,8 +32,8 @@ STALE: Final = Description(
 LIMIT: Final = Description(
     "wharfinger_api_requests_limit",
     MetricKind.GAUGE,
-    "Number of requests that a client may have in progress at the same time. The number falls while the API server is "
-    "overloaded.",
+    "Number of requests to the API server that may now be in progress in a client (a group of connections). The number falls "
+    "while the API server is overloaded.",
     ("client",),
 )
 UNDER_WAY: Final = Description(

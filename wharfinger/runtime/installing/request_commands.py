@@ -29,7 +29,9 @@ from wharfinger.runtime.resources.identity import IdentityError, package_id
 from wharfinger.runtime.resources.resources import FORCED, REQUESTED, RESET, resource_key
 
 _ANSWERED: Final = "`wharfinger why NAME` explains the result."
-_EXIT: Final = "Exit code 0: requested; 1: there is no such package, or the cluster refuses the change; 2: wrong usage."
+_EXIT: Final = (
+    "Exit code 0: requested; 1: there is no such package, or the request to the cluster failed; 2: wrong usage."
+)
 
 
 def add_reconcile(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,8 @@ def add_platform(parser: "argparse._ArgumentGroup") -> None:
         type=_word,
         default="",
         metavar="NAME",
-        help="the edition of the platform; a package lists its bundles for each edition; needs --bundle",
+        help="the edition of the platform; needs --bundle, because a package lists, for each edition, the bundles in which it "
+        "is on by default",
     )
     parser.add_argument(
         "--bundle",

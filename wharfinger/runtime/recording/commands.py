@@ -31,8 +31,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger replay FILE|DIR`."""
     parser.description = (
         "Replay the state machines of packages from a recording, which `wharfinger run --flight-recorder DIR` writes. "
-        "Compare every state and every effect with the recorded ones. Neither a daemon nor a cluster is needed. Exit code "
-        "0: all states and effects are identical; 1: a state or an effect differs, or the recording is damaged, has no "
+        "Compare every state, and every effect (an action that a state machine requests), with the recorded ones. Neither a "
+        "daemon nor a cluster is needed. Exit code 0: all states and effects are identical; 1: a state or an effect differs, or the recording is damaged, has no "
         "events, or cannot be read."
     )
     parser.add_argument(

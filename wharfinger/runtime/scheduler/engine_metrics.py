@@ -11,8 +11,8 @@ Rows = Sequence[tuple[Sequence[str], float]]
 NODES: Final = Description(
     "wharfinger_scheduler_nodes",
     MetricKind.GAUGE,
-    "Number of nodes in the engine of the scheduler, by state: queued, running, waiting (for an answer from outside), or "
-    "settled.",
+    "Number of nodes in the scheduler's fixpoint engine, by state: queued, running, waiting (for an answer from outside of the "
+    "engine), or settled (all others).",
     ("state",),
 )
 RUNS: Final = Description(
@@ -23,7 +23,7 @@ RUNS: Final = Description(
 STAMPS: Final = Description(
     "wharfinger_scheduler_changes_total",
     MetricKind.COUNTER,
-    "Number of changes that the engine of the scheduler has processed.",
+    "Number of changes that the scheduler's fixpoint engine has processed.",
 )
 
 SCHEDULER_METRICS: Final = (NODES, RUNS, STAMPS)

@@ -222,7 +222,7 @@ class Reason(StrEnum):
     WOULD_BREAK_DEPENDENTS = (
         "WouldBreakDependents",
         Again.OTHERS,
-        "the change would break packages that depend on this package",
+        "the requested removal, disable or version change would break packages that depend on this package",
         (
             "change or remove the dependents that the message names, or request a change that does not break them "
             "(with the annotation wharfinger.dev/ignore-dependents=true the change is made anyway, and the dependents "

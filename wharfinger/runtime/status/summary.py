@@ -14,15 +14,16 @@ ready, and objects are being rolled out                       Ready             
 Ready before a restart, now rolling out                                                            Ready
 ready, in a former revision                                   RolledBack                           RolledBack
 the enabled script failed                  Failed             Degraded                             Degraded
-not wanted, but still installed            Disabling          Disabling                            Disabling
-not wanted, and not installed              Disabled           Disabled                             Disabled
+not wanted, and a version is applied       Disabling          Disabling                            Disabling
+not wanted, and no version is applied      Disabled           Disabled                             Disabled
 a stage before CRDS failed                 Failed             Updating; Degraded if it is parked   Degraded
 the stage CRDS, or a later one, failed     Failed             Failed: objects may be half changed  Degraded
 the resource itself is wrong               Failed             Degraded                             Degraded
 the change would break dependents          Degraded           Degraded                             Degraded
 =========================================  =================  ===================================  ===========================
 
-A package counts as installed from the time when all of its stages are done for the first time until it is uninstalled. Three
+The rows are about the package, the columns about its versions. A package counts as installed from the time when all of its
+stages are done for the first time until it is uninstalled. Three
 cases take precedence over the other rows, in this order: the package is being removed, or its removal is held back (Removing);
 the resource is wrong, or its change would break dependents (the last two rows); a user has suspended the package (Suspended).
 """
