@@ -89,7 +89,7 @@ async def _measure_many() -> list[Ratio]:
         ),
         await compare_async(
             "queue",
-            f"{what}, woken for each",
+            f"{what}, enqueued one at a time",
             yardstick,
             lambda: _through_queues(wait_all_tasks_blocked),
             lambda: _through_channels(wait_all_tasks_blocked),

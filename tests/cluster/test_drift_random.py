@@ -96,7 +96,10 @@ SPECS: Final = st.fixed_dictionaries(
 
 @dataclass(frozen=True)
 class Write:
-    """A write by some manager: an apply of ``spec``, or an update that replaces members of ``spec`` and drops others."""
+    """A write by some manager: an apply of ``spec``, or an update of the live object.
+
+    An update removes the members in ``drops``, and then sets those in ``spec``; with ``merges``, it merges maps.
+    """
 
     by: str
     applies: bool

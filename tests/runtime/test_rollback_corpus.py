@@ -54,7 +54,9 @@ REFUSING: Final = '{"type": "object", "properties": {"text": {"type": "integer"}
 
 @dataclass(frozen=True)
 class Case:
-    """An upgrade that fails. The message must contain ``reason``. ``wrote`` tells whether the upgrade recorded a revision."""
+    """An upgrade that fails. ``reason`` is a text that ``status.rollback.message`` contains afterwards. ``wrote`` tells whether
+    the upgrade recorded a revision.
+    """
 
     reason: str
     new: Mapping[str, str]

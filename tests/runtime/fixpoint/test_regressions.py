@@ -183,8 +183,9 @@ def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
 
 
 def test_a13_5_levels_belong_to_components() -> None:
-    """A member of one component is forced. Meanwhile the other component gets the id that it lacks, and starts at the lowest
-    level again.
+    """A and B are one component, C is another. While A runs at FORCE, the id arrives for which C waits.
+
+    The next run of C is at level NONE, although a node of the other component was run at FORCE.
     """
     hand = Hand()
     hand.seed(A, B, C)

@@ -1,4 +1,4 @@
-"""The objects that the hooks of a package would see now. The contents of Secrets are left out."""
+"""The objects that the hooks of a package would see now. The contents of Secrets are masked."""
 
 import json
 from pathlib import Path

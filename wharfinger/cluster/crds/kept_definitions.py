@@ -76,8 +76,8 @@ class _Restored:
 @dataclass(slots=True)
 class _Known:
     applied: dict[tuple[Owner, str], dict[str, _AppliedDefinition]] = field(default_factory=dict)
-    """The definitions by owner and step (a name that the caller chooses), then by the definition's name; the step that was
-    applied last is last.
+    """The applied definitions. The outer key is the owner and the name of a step, which the caller chooses; the inner key is the
+    name of the definition. The outer dict is in the order in which the steps were applied.
     """
     there: set[str] = field(default_factory=set)
     """The names of all definitions that exist according to the watch."""

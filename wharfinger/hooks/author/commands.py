@@ -48,8 +48,7 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         description="Run one hook, or all hooks of a package, with --config, and print their configurations as the daemon "
         "understands them, with all defaults. If a binding has a group, its list of snapshots includes the snapshots of the "
         "whole group. The filters of the bindings are compiled, too. If an executable in a package's folder contains several "
-        "hooks, all of them are included. Exit code "
-        "0: all configurations are valid; 1: a configuration is refused.",
+        "hooks, all of them are included. Exit code 0: all configurations are valid; 1: a configuration is refused.",
     )
     config.add_argument("path", type=path_option, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument("--global", action="store_true", dest="is_global", help="treat the hooks as global hooks")

@@ -73,7 +73,9 @@ def _beginning(path: Path) -> bytes:
 def _first_line_faults(text: bytes, name: str) -> Iterator[LintFinding]:
     first = text.partition(b"\n")[0]
     if not text.strip():
-        yield finding(name, 1, Severity.ERROR, "it is empty; a hook prints its bindings for --config")
+        yield finding(
+            name, 1, Severity.ERROR, "it is empty; a hook must print its bindings when it is run with --config"
+        )
     elif not text.startswith(b"#!"):
         why = "no shebang: it cannot be started (exec format error); begin it with a line such as #!/usr/bin/env bash"
         yield finding(name, 1, Severity.ERROR, why)

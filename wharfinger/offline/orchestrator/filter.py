@@ -1,8 +1,9 @@
 """Filters, which choose objects of a tree by kind, namespace, name, label and path. Pure.
 
-A filter is written as ``kind=HelmRelease,namespace=apps,name=web-*``, or as ``HelmRelease/web`` or ``apps/HelmRelease/web``. An
-object matches if it has, for each key of the filter, one of the values of the key. Values are patterns, in which ``*`` matches
-any characters, and ``?`` matches one.
+A filter is written as ``kind=HelmRelease,namespace=apps,name=web-*``, or as ``HelmRelease/web`` or ``apps/HelmRelease/web``. A
+key may be repeated with other values. An object matches if, for each key in the filter, it has at least one of the values that
+are given for this key. Values are patterns, in which ``*`` matches any characters, and ``?`` matches one; KEY of a label is no
+pattern.
 
 =========  ========================================================================================================
 kind       a kind in any case, with its group or without: ``helmrelease``, ``HelmRelease.helm.toolkit.fluxcd.io``

@@ -30,8 +30,8 @@ def package_renderer(charts: KeyedRenderer, builder: KustomizeBuilder, entries: 
 
 
 def find_kubectl() -> Path | None:
-    """Return the path of ``kubectl`` on PATH; None if there is none. ``kubectl`` builds packages without a chart if the daemon
-    has no chart engine.
+    """Return the path of ``kubectl`` on PATH; None if there is none. If the daemon has no chart engine,
+    ``kubectl`` builds kustomizations.
     """
     found = shutil.which("kubectl")
     return None if found is None else Path(found).absolute()

@@ -45,7 +45,7 @@ PRUNED: Final = _counter(
 )
 SLOW: Final = _gauge(
     "apply_slow_operations",
-    "Number of operations that hang now, plus the running retries of releases with such operations.",
+    "Number of operations that hang now, plus the running retries of releases of which an operation has hung.",
 )
 DRIFTED: Final = _gauge("drifted_objects", "Number of objects that now differ from their applied state.")
 FIGHTS: Final = _gauge("drift_fights", "Number of objects that another manager changes again after each correction.")

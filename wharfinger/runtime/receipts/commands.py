@@ -40,12 +40,12 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
         "rights",
         help="show the smallest roles with which a package can be installed, upgraded and removed",
         description="Install, upgrade and remove a package on an embedded control plane, and record each request that is "
-        "made for the package. Print the smallest roles that allow these requests: for the package itself, its hooks, an "
-        "upgrade, and the removal. Before that, install, upgrade and remove the package once more with only these roles, to "
-        "prove that they are sufficient. The hooks of the package are run with the credentials of the embedded control plane. "
-        "If the schedule of a hook is not due, or no object that the hook watches exists, the hook is not run, and the roles "
-        "lack the rights that this hook needs. --objects creates objects that hooks watch. Exit code 0: done; 1: the roles cannot be determined; 2: wrong usage, or, with "
-        "--against, the package needs rights that the older version did not need.",
+        "made for the package. Determine the smallest roles that allow these requests, and do everything again with only "
+        "these roles, to prove that they are sufficient. Print the roles: for the package itself, its hooks, an upgrade, and "
+        "the removal. The hooks of the package are run with the credentials of the embedded control plane. If the schedule "
+        "of a hook is not due, or no object that the hook watches exists, the hook is not run, and the roles lack the rights "
+        "that this hook needs. --objects creates objects that hooks watch. Exit code 0: done; 1: the roles cannot be "
+        "determined; 2: wrong usage, or, with --against, the package needs rights that the older version did not need.",
     )
     rights.add_argument("path", type=path_option, metavar="PATH", help="the package's folder")
     rights.add_argument(

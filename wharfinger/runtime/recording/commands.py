@@ -32,8 +32,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Replay the state machines of packages from a recording, which `wharfinger run --flight-recorder DIR` writes. "
         "Compare every state, and every effect (an action that a state machine requests), with the recorded ones. Neither a "
-        "daemon nor a cluster is needed. Exit code 0: all states and effects are identical; 1: a state or an effect differs, or the recording is damaged, has no "
-        "events, or cannot be read."
+        "daemon nor a cluster is needed. Exit code 0: all states and effects are identical; 1: a state or an effect differs, "
+        "or the recording is damaged, has no events, or cannot be read."
     )
     parser.add_argument(
         "path", type=path_option, metavar="FILE|DIR", help="one file of the recording, or the folder with all its files"

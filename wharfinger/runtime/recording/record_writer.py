@@ -141,7 +141,9 @@ class RecordWriter:
         self._maskings = maskings
         self._renewals = renewals
         self._file = sink.file
-        """The number of the log file for which records are now added. It stays the same until these records are passed to the log."""
+        """The number of the log file for which records are now added. It stays the same until these records are passed to the
+        log.
+        """
         self._lines: list[list[object]] = []
         """The newest records. They are encoded later, because the changes of a state are added to the last record of its
         state machine.

@@ -59,8 +59,8 @@ class ScriptVote:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The opinions about a node that do not depend on other nodes: the user's intent, the vote of the package's script (None
-    before its first vote), and the flag of a global hook.
+    """What a user, the package's script and a global hook want for a node: the intent, the vote (None before the first vote), and
+    the flag.
     """
 
     intent: bool | None = None

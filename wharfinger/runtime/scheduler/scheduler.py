@@ -54,7 +54,7 @@ class EngineCounts:
 
 
 class ConstraintsError(Exception):
-    """The requirements of a package are not met; ``reason`` is the reason that a decision about the package would have."""
+    """A gate forbids a package to be on; ``reason`` is the reason of this gate."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)

@@ -124,7 +124,7 @@ class Graph:
         return Nodes(self.entries)
 
     def opinion(self, name: str) -> Opinion:
-        """Return the opinions about an existing node that do not depend on other nodes."""
+        """Return the user's intent for an existing node, the last vote of its script, and the flag of a global hook."""
         return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:
