@@ -74,7 +74,9 @@ async def test_variables_from_cluster_secrets_have_placeholders_or_defaults(tmp_
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", ["apps/secret.yaml", "aaa/secret.yaml", "zzz/secret.yaml", "secret.yaml"])
 async def test_a_secret_of_the_tree_wins_over_a_placeholder(place: str, tmp_path: Path) -> None:
-    """The Secret may be made by the same node, by an earlier or a later one, or be declared in a file of the tree."""
+    """The Secret may come from the Kustomization that also has the ExternalSecret, from another Kustomization (with an earlier or
+    a later name), or from a file that no Kustomization builds.
+    """
     more = {place: SECRET, **{f"{name}.yaml": kustomization(name, f"./{name}") for name in ("aaa", "zzz")}}
     tree = write_tree(tmp_path / "tree", {**files(ONE_VALUE), "aaa/x.yaml": "", "zzz/x.yaml": "", **more})
     result = await built(tree, tmp_path)

@@ -68,6 +68,15 @@ def test_a_complete_graph_is_laid_out() -> None:
 SIZES = st.builds(Size, st.integers(20, 300), st.integers(20, 90))
 
 
+def test_lines_of_a_moved_part_end_at_the_middle_of_their_boxes() -> None:
+    heights = [20, 89, 20, 20, 53, 23, 27, 20, 20, 20, 47, 20]
+    drawn = [Edge(1, 5), Edge(1, 10), Edge(4, 6)]
+    layout = lay_out([Size(20, height) for height in heights], drawn)
+    for edge, line in zip(drawn, layout.lines, strict=True):
+        target = layout.boxes[edge.target]
+        assert abs(line[-1].y - (target.y + target.height / 2)) <= 1
+
+
 @given(numbered_graphs(), st.data())
 def test_any_graph_is_laid_out(graph: tuple[int, list[Edge]], data: st.DataObject) -> None:
     count, drawn = graph

@@ -198,7 +198,7 @@ def test_links_are_checked_again_after_later_links() -> None:
 
 
 def test_loops_of_symbolic_links_are_refused() -> None:
-    assert "'a' is a symbolic link in a loop" in refused(link("a", "a"))
+    assert "'a' leads over more than 40 symbolic links" in refused(link("a", "a"))
     assert "in a loop" in refused(link("a", "b"), link("b", "a"))
     assert "in a loop" in refused(link("a", "b/x"), link("b", "a/y"))
     chain = [link(f"l{n}", f"l{n + 1}") for n in range(39)]

@@ -66,7 +66,7 @@ def test_exactly_the_existing_metrics_are_documented() -> None:
     registered = {each.name: (each.kind, ", ".join(each.labels)) for each in (*DAEMON_METRICS, *HOOK_METRICS)}
     assert documented == registered
     assert len(rows) == len(documented)
-    (said,) = re.findall(r"Buckets of the three histograms, in seconds: (.*)\.\s+`module`", text.replace("\n", " "))
+    (said,) = re.findall(r"have these buckets, in seconds: (.*)\. The labels `module`", text.replace("\n", " "))
     for each in HOOK_METRICS:
         assert each.buckets == (tuple(map(float, said.split(", "))) if each.kind == "histogram" else ())
 

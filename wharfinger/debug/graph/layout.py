@@ -78,11 +78,12 @@ def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
     lines: dict[int, tuple[Point, ...]] = {}
     parts = [_part(nodes, sizes, edges, inside) for nodes, inside in _connected(len(sizes), edges)]
     width, height, places = _packed([(part.width, part.height) for part in parts])
-    for part, (x, y) in zip(parts, places, strict=True):
+    for part, place in zip(parts, places, strict=True):
+        x, y = map(round, place)  # rounded once for all boxes and lines, so that each line still ends at the middle of its box
         for node, box in part.boxes.items():
-            boxes[node] = Box(round(box.x + x), round(box.y + y), box.width, box.height)
+            boxes[node] = Box(box.x + x, box.y + y, box.width, box.height)
         for at, points in part.lines.items():
-            lines[at] = tuple(Point(round(px + x), round(py + y)) for px, py in points)
+            lines[at] = tuple(Point(px + x, py + y) for px, py in points)
     return Layout(
         math.ceil(width),
         math.ceil(height),

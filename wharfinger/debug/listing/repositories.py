@@ -39,7 +39,7 @@ def versions_list() -> Listing:
         _read_versions,
         _versions_document,
         when_empty="no versions with details: no resource names a version range or a channel, or the repository gives only the "
-        "names of versions (-o name prints them)",
+        "names of versions (-o name prints them), or it has not been scanned yet",
         namespaced=False,
         labelled=False,
     )

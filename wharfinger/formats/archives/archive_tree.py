@@ -287,7 +287,9 @@ class ArchiveTree:
                 continue
             hops += 1
             if hops > _MOST_HOPS:
-                raise ArchiveError(f"{self._what}: entry {'/'.join(path)!r} is a symbolic link in a loop")
+                raise ArchiveError(
+                    f"{self._what}: entry {'/'.join(path)!r} leads over more than {_MOST_HOPS} symbolic links"
+                )
             todo.extendleft(reversed(node.target.split("/")))
         return tuple(at)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem of a value: its place (``""`` at the root, ``sets[2].name``), and a sentence about it."""
+    """One problem of a value: a place, such as ``sets[2].name`` (``""`` is the whole value), and a sentence about the problem."""
 
     path: str
     message: str

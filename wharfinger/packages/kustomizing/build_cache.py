@@ -112,7 +112,9 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return, for each list of paths, the key of the objects that belong to the current states of these paths. Blocking."""
+    """Return one key for each list of paths. Objects that were built from these paths in their current states are cached under
+    this key. Blocking.
+    """
     known: dict[str, str] = {}
     base = f"{start}/"
     return [_content_key(digest, {path: _state_of(base, path, known) for path in paths}) for paths in lists]

@@ -74,7 +74,7 @@ class Rollbacks:
         self._look = look
         self._later = later
         self._records: dict[str, StateRecord] = {}
-        """The recorded states that were read for packages that the runtime does not know yet."""
+        """The recorded states that were read for packages whose instance does not exist, or has no recorded state, yet."""
         self._due: dict[str, _Due] = {}
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:

@@ -97,7 +97,10 @@ class VersionChoices:
         self.runtime.set_status(instance, status)
 
     def _exact(self, spec: PackageSpec, index: PackageIndex | None) -> tuple[PackageSpec, VersionNote | None]:
-        """Return the choice for a resource that names an exact version. The tag of that version may have moved."""
+        """Return a resource that names an exact version, with the digest to install.
+
+        If moved tags are not followed, that is the installed digest; then also return a note if the version's tag has moved.
+        """
         found = index.digest(spec.version) if index is not None else ""
         if spec.policy.moved is MovedTag.FOLLOW:
             return _pinned(spec, digest=found), None

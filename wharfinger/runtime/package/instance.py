@@ -218,7 +218,7 @@ class Instance:
 
     @property
     def files(self) -> Files:
-        """The version on the disk."""
+        """The facts about the version on the disk: its manifest, folder, definition and hooks."""
         return self.state.files
 
     @property

@@ -103,7 +103,7 @@ def of_group(members: tuple[Member, ...]) -> str:
     if not members:
         return "enable one of the named packages; the daemon then continues automatically"
     told = [_member(each) for each in members[:_MOST_NAMED]]
-    more = f"; or one of {len(members) - len(told)} more" if len(told) < len(members) else ""
+    more = f"; or another one ({len(members) - len(told)} more)" if len(told) < len(members) else ""
     return f"{'; or '.join(told)}{more}; the daemon then continues automatically"
 
 
