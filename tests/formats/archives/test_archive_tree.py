@@ -199,8 +199,8 @@ def test_links_are_checked_again_after_later_links() -> None:
 
 def test_loops_of_symbolic_links_are_refused() -> None:
     assert "'a' leads over more than 40 symbolic links" in refused(link("a", "a"))
-    assert "in a loop" in refused(link("a", "b"), link("b", "a"))
-    assert "in a loop" in refused(link("a", "b/x"), link("b", "a/y"))
+    assert "leads over more than 40 symbolic links" in refused(link("a", "b"), link("b", "a"))
+    assert "leads over more than 40 symbolic links" in refused(link("a", "b/x"), link("b", "a/y"))
     chain = [link(f"l{n}", f"l{n + 1}") for n in range(39)]
     assert place(*chain, file("l39"))
 

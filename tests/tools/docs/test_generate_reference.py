@@ -10,6 +10,12 @@ from tools.docs.generate_reference import FOLDER, pages
 REWRITE = os.environ.get("WHARFINGER_REWRITE") == "1"
 
 
+@pytest.fixture(autouse=True)
+def columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore the width of the terminal after each test, because the generator sets it."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 @pytest.mark.skipif(
     sys.version_info[:2] != (3, 11), reason="argparse of another Python breaks lines of help differently"
 )
