@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Final
 
 import httpx
 import pytest
@@ -19,6 +20,9 @@ from wharfinger.cluster.records.release_chunks import CHUNK_TYPE, pack_release
 from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.formats.json.value import JsonObject, find, find_object
 from wharfinger.kube.resource import ObjectKey, name_of
+
+PATIENT_S: Final = 300.0
+"""The time after which a test that hangs is ended."""
 
 
 @dataclass
@@ -42,6 +46,21 @@ class Bench:
 
     async def read(self) -> list[Release]:
         return [stored.release for stored in await self.after_restart().history("web", "default")]
+
+
+class Gate:
+    """A gate that holds the first request that reaches it until ``opened``."""
+
+    def __init__(self) -> None:
+        self.reached = trio.Event()
+        self.opened = trio.Event()
+
+    def hold(self) -> trio.Event | None:
+        """Return the event for which this request waits; None after the first request."""
+        if self.reached.is_set():
+            return None
+        self.reached.set()
+        return self.opened
 
 
 @asynccontextmanager
@@ -99,6 +118,7 @@ async def test_a_record_that_outgrows_the_limit_with_its_status_is_split() -> No
         assert await at.owners() == [find(stored.metadata, "uid")]
 
 
+@pytest.mark.slow
 async def test_changed_content_replaces_the_chunks() -> None:
     async with bench() as at:
         stored = await at.store.create(large())
@@ -113,7 +133,97 @@ async def test_changed_content_replaces_the_chunks() -> None:
         assert await at.owners() == [find(stored.metadata, "uid")] * len(now)
 
 
+@pytest.mark.slow
+async def test_former_chunks_that_cannot_be_deleted_are_collected_later() -> None:
+    async with bench() as at:
+        stored = await at.store.create(large())
+        at.ways.faulty.fault = lambda asked: httpx.ConnectError("lost") if asked.method == "DELETE" else None
+        written = await at.store.update(stored, stored.release.with_inputs(b"new"))
+        assert written.release.inputs == b"new"
+        assert len(await at.secrets()) == 6
+        assert len(await at.after_restart().collect_chunks()) == 3
+        assert [one.inputs for one in await at.read()] == [b"new"]
+
+
+@pytest.mark.slow
+async def test_a_record_that_loses_its_chunks_while_it_is_read_is_read_again() -> None:
+    async with bench() as at:
+        stored = await at.store.create(large())
+        held, found = trio.Event(), list[Release]()
+        at.ways.faulty.fault = lambda asked: (
+            held if asked.method == "GET" and "wharfinger.chunk" in asked.url.path else None
+        )
+
+        async def read() -> None:
+            found.extend(one.release for one in await at.store.history("web", "default"))
+
+        at.store = ReleaseStore(at.ways.broken, lambda: NOW, holder=US)
+        with trio.fail_after(PATIENT_S):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(read)
+                await wait_all_tasks_blocked(0.01)
+                await at.after_restart().update(stored, stored.release.with_inputs(b"new"))
+                held.set()
+        assert [one.inputs for one in found] == [b"new"]
+
+
 # -- collecting chunks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_chunks_whose_head_was_written_during_the_collection_are_kept(is_new: bool) -> None:
+    """The collection reads the old head, and then deletes another chunk of the same revision, while the new head is written."""
+    async with bench() as at:
+        stored = None if is_new else await at.store.create(large())
+        new = large().with_inputs(b"new")
+        first = min(name_of(chunk) for chunk in pack_release(new, NOW).chunks)
+        leftover = next(
+            chunk
+            for number in range(200)
+            if name_of(chunk := pack_release(large().with_inputs(f"{number}".encode()), NOW).chunks[0]) < first
+        )
+        await at.ways.client.create(leftover)
+        writes, deletes = Gate(), Gate()
+
+        def fault(asked: httpx.Request) -> trio.Event | None:
+            if asked.method == "PUT" or (asked.method == "POST" and b"helm.sh/release.v1" in asked.content):
+                return writes.hold()
+            return deletes.hold() if asked.method == "DELETE" and name_of(leftover) in asked.url.path else None
+
+        async def write() -> None:
+            await (at.store.create(new) if stored is None else at.store.update(stored, new))
+
+        at.ways.faulty.fault = fault
+        with trio.fail_after(PATIENT_S):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(write)
+                await writes.reached.wait()
+                nursery.start_soon(at.store.collect_chunks)
+                await deletes.reached.wait()
+                writes.opened.set()
+                await wait_all_tasks_blocked(0.01)
+                deletes.opened.set()
+        assert await at.read() == [new]
+
+
+@pytest.mark.slow
+async def test_chunks_that_another_daemon_of_the_family_writes_are_not_collected(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        lease = await at.ways.client.create(
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": "wharfinger-b", "namespace": "default"},
+                "spec": {"holderIdentity": "daemon-b", "leaseTransitions": 4, "leaseDurationSeconds": 15},
+            }
+        )
+        theirs = Holder("daemon-b", 4, f"default/wharfinger-b/{find(lease, 'metadata', 'uid')}")
+        for chunk in pack_release(large(holder=theirs), NOW).chunks:
+            await at.ways.client.create(chunk)
+        ours = Holder("daemon-a", 3, "default/wharfinger-a/uid-1", family="wharfinger")
+        assert await at.after_restart(ours).collect_chunks() == ()
+        assert len(await at.secrets()) == 3
 
 
 @pytest.mark.slow

@@ -130,13 +130,16 @@ class ChunkStore:
         return tuple(collected)
 
     async def _delete_unused(self, resource: ResourceType, chunk: JsonObject) -> bool:
-        """Delete a chunk, unless this process is writing it or its head, or the chunk was created anew; return whether it was
-        deleted.
+        """Delete a chunk, unless this process is writing it or its head, its head names it by now, or the chunk was created
+        anew; return whether it was deleted.
         """
         namespace, name = namespace_of(chunk), name_of(chunk)
         async with self._deleting:
             if (namespace, name) in self._in_use:
                 return False
+            head = await self._head(ObjectKey(resource, namespace, _head_name(chunk)))
+            if name in head.names or not head.readable:
+                return False  # the head was written since the collection read it
             with suppress(NotFoundError, ConflictError):
                 await self._client.delete(ObjectKey(resource, namespace, name), uid=find_str(chunk, "metadata", "uid"))
                 return True

@@ -84,7 +84,8 @@ class ReleaseStore:
         ours = holder or Holder("wharfinger")
         self._heads = heads if heads is not None else ReleaseHeads(ours)
         self._fencing = Fencing(client, ours)
-        self._chunks = ChunkStore(client, self._fencing)
+        # Chunks of all releases are collected, also of those that another daemon of our family manages.
+        self._chunks = ChunkStore(client, Fencing(client, replace(ours, family="")))
         self._cache = RecordCache()
         self._doubtful: set[Owner] = set()
         """The releases for which another writer's change preceded ours; the heads may not know these changes yet."""
@@ -169,9 +170,27 @@ class ReleaseStore:
             return (
                 stored if release is stored.release else replace(stored, release=release, cut=stored.release.document)
             )
-        release = await self._chunks.read(stored.release, index)
+        try:
+            release = await self._chunks.read(stored.release, index)
+        except ReleaseRecordError:
+            now = await self._read_again(stored)
+            if now is None:
+                raise
+            return await self._whole(now)
         size = stored.packed_bytes + len(index.digests) * CHUNK_BYTES
         return Stored(release, stored.metadata, stored.release.document, index, size)
+
+    async def _read_again(self, stored: Stored) -> Stored | None:
+        """Return a record that was changed since it was read, so that its former chunks may be gone; None if it is unchanged or
+        was deleted.
+        """
+        resource = await self._client.resource_type("v1", "Secret")
+        try:
+            secret = await self._client.get(ObjectKey(resource, stored.release.namespace, stored.release.secret_name))
+        except NotFoundError:
+            return None
+        is_changed = find_str(secret, "metadata", "resourceVersion") != find_str(stored.metadata, "resourceVersion")
+        return await self._opened(secret) if is_changed else None
 
     # -- writing
 
@@ -203,11 +222,20 @@ class ReleaseStore:
             await self._chunks.write(packed.chunks)
             secret = await self._replace(stored, release, packed.head)
             await self._chunks.set_owner(secret, packed.chunk_names)
-        if stored.index is not None and stored.index != packed.index:
-            kept = packed.index.names(release.name) if packed.index is not None else ()
-            names = [name for name in stored.index.names(release.name) if name not in kept]
+        kept = self._keep(release, secret, packed)
+        await self._delete_former(stored, packed, release)
+        return kept
+
+    async def _delete_former(self, stored: Stored, packed: PackedRelease, release: Release) -> None:
+        """Delete the chunks that a record does not name any more. If this fails, they are collected later."""
+        if stored.index is None or stored.index == packed.index:
+            return
+        named = packed.index.names(release.name) if packed.index is not None else ()
+        names = [name for name in stored.index.names(release.name) if name not in named]
+        try:
             await self._chunks.delete(release.namespace, names)
-        return self._keep(release, secret, packed)
+        except ClusterError as error:
+            log.info("release %s/%s: former chunks are deleted later: %s", release.namespace, release.name, error)
 
     async def _packed_again(self, stored: Stored, release: Release) -> PackedRelease:
         cut = stored.cut

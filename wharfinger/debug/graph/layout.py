@@ -79,7 +79,9 @@ def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
     parts = [_part(nodes, sizes, edges, inside) for nodes, inside in _connected(len(sizes), edges)]
     width, height, places = _packed([(part.width, part.height) for part in parts])
     for part, place in zip(parts, places, strict=True):
-        x, y = map(round, place)  # rounded once for all boxes and lines, so that each line still ends at the middle of its box
+        x, y = map(
+            round, place
+        )  # rounded once for all boxes and lines, so that each line still ends at the middle of its box
         for node, box in part.boxes.items():
             boxes[node] = Box(box.x + x, box.y + y, box.width, box.height)
         for at, points in part.lines.items():

@@ -73,7 +73,7 @@ def _admission(hooks: Sequence[Hook], key: str, namespace: str | None) -> Iterat
                 other = (
                     f"the name of a webhook in {taken[webhook].name} has the same form in URLs"
                     if webhook
-                    else "it has no letters or digits"
+                    else "it has no ASCII letters or digits"
                 )
                 raise _refused(hook, f"{key}.name is invalid: {binding.name[:80]!r}: {other}; choose another name")
             if namespace is not None and any(rule.scope == _CLUSTER for rule in binding.rules):

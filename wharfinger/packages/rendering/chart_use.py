@@ -5,7 +5,7 @@ The search also finds uses in code that is never executed, such as in a helper t
 mistake costs a render; a missed use would leave outdated data in a release.
 
 If a template asks for an API version with a name that is not a literal, the name may come from the values, so the names in the
-values count, too.
+values count, too. A name that a template joins from parts, or reads from a file or from Chart.yaml, is not found.
 
 ``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart calls
 ``tpl``, these texts are searched, too.

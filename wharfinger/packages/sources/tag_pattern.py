@@ -41,7 +41,7 @@ def read_pattern(text: str) -> TagPattern:
     rest = pattern.replace(PACKAGE, "").replace(VERSION, "", 1)
     if pattern.count(VERSION) != 1 or len(pattern) > MAX_LENGTH or not _TEXT.match(rest):
         raise AddressError(
-            f"{text[:MAX_LENGTH]!r}: expected one {VERSION}, otherwise only letters, digits and _./@+-, and at most "
+            f"{text[:MAX_LENGTH]!r}: expected one {VERSION}, otherwise only {PACKAGE}, letters, digits and _./@+-, and at most "
             f"{MAX_LENGTH} characters, such as v{VERSION} or {PACKAGE}-{VERSION}"
         )
     return TagPattern(pattern)

@@ -391,7 +391,7 @@ def _is_whole_render(release: Release, chart: Path) -> bool:
 
 
 def of_foreign_revision(revision: int, by: str) -> str:
-    """Return the warning about a revision that another writer made."""
+    """Return the warning about a revision that another writer made or removed."""
     return (
         f"release: {by} changed the release last (revision {revision}), so the daemon does not change the release "
         "until the package changes, or until the annotation wharfinger.dev/force-requested-at requests it"
