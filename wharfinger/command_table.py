@@ -135,7 +135,11 @@ COMMANDS: Final = (
         "dump", "debug", "print the complete state of a running daemon, or of one package, in a format for programs"
     ),
     Command("queues", "debug", "show the tasks in the queues of a running daemon"),
-    Command("pools", "debug", "show the pools of a running daemon: idle processes for runs of hooks, and idle pods"),
+    Command(
+        "pools",
+        "debug",
+        "show the pools of a running daemon: idle processes for runs of hooks, hooks that keep running, and pods",
+    ),
     Command("scheduler", "debug", "show what the scheduler of a running daemon has decided about each package"),
     Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
     Command("statistics", "debug", "show the counters and limits of a running daemon"),

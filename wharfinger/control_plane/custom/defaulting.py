@@ -39,7 +39,9 @@ def _is_unwanted(value: JsonValue, schema: JsonObject | None) -> bool:
 
 
 def without_nulls(schema: JsonObject | None, value: JsonValue) -> JsonValue:
-    """Return the value without disallowed nulls that have no default."""
+    """Remove each member of an object that is null although its schema forbids null, unless the schema has a default, which
+    replaces the null later. Nulls that are items of a list are kept.
+    """
     if isinstance(value, dict):
         kept: JsonObject = {}
         for name, member, node, _ in members(schema, value):

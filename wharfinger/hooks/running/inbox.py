@@ -8,7 +8,8 @@ a limit, the hook gets each occurrence, in order. Beyond the limit, the occurren
 * For bindings with the same ``group``, only the last occurrence remains, because the context of a group contains nothing but
   snapshots, and these are read when the run begins.
 
-At most one tick of each schedule binding waits. No occurrence is ever dropped because of its age.
+Besides the ticks that were offered to a run, at most one tick of each schedule binding waits. No occurrence is ever dropped
+because of its age.
 
 Occurrences that are part of the current run are not changed, whatever is added meanwhile. If the run succeeds, exactly these are
 removed. So if an object from this run is deleted meanwhile, its deletion is still reported. If the run fails, all occurrences

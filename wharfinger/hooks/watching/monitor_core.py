@@ -90,7 +90,7 @@ Observation = Seen | Gone
 
 @dataclass(frozen=True, slots=True)
 class MonitorEvent:
-    """An event for a hook: the verb, the object, and the object's item at that time."""
+    """An event for a hook: the verb, the key of the object, and the part of the object that hooks see (:class:`Item`)."""
 
     verb: WatchVerb
     key: ObjectKey

@@ -32,8 +32,8 @@ CRD: Final = kind_id("apiextensions.k8s.io", "CustomResourceDefinition")
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105 - a kind
 FOLDER: Final = "Folder"
-"""The kind of a folder that has a ``kustomization.yaml``, but that no Flux Kustomization builds. The folder is a node, but not
-an object of the tree; the name in its id is its path.
+"""The kind of a folder that has a ``kustomization.yaml``, but that no Flux Kustomization builds. The folder is a node of the
+fixpoint engine, but no manifest in the tree declares it. The name in the node's id is the path of the folder.
 """
 SELECTION: Final = "Selection"
 """The kind of an id that stands for the objects that a label selector of a ResourceSet selects. The id's name is the selector."""

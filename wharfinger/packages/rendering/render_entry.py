@@ -96,7 +96,7 @@ def unpack_rendered(packed: bytes) -> Rendered:
 
 
 def write_entry(key: str, packed: bytes) -> bytes:
-    """Return the file of an entry."""
+    """Return the content of the cache file for an entry: the header line, then the packed bytes."""
     digest = hashlib.sha256(packed).hexdigest()
     return b"wharfinger-render %d %s %s %d\n" % (FORMAT, key.encode(), digest.encode(), len(packed)) + packed
 

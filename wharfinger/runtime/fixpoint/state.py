@@ -204,7 +204,7 @@ class Fixpoint(NamedTuple):
     """The nodes that were parked since the last fixpoint, and the nodes that stayed parked at the last fixpoint."""
     sweepers: "HashTrieSet[Id]"
     loops: "HashTrieMap[Id, tuple[Id, ...]]"
-    """The cycles of the nodes that are queued at FORCE."""
+    """For each node that is queued to run at ``Level.FORCE`` and is part of a cycle: that cycle, beginning with the node."""
     gone: "HashTrieSet[Id]"
     """The ids that were removed while a body ran; their marks are kept until no body runs."""
     queued: int

@@ -1,4 +1,7 @@
-"""Validation of the request policies of device capacities. The recording ``hunt3-kinds-devices`` covers the messages."""
+"""Validation of the request policies of device capacities.
+
+The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover the messages.
+"""
 
 import pytest
 from hypothesis import given

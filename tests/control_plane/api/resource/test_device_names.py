@@ -1,4 +1,7 @@
-"""Validation of the names of devices. The recording ``hunt3-kinds-devices`` covers other errors."""
+"""Validation of the names of devices.
+
+The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover other errors.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Validation of requests for devices. The recording ``hunt3-kinds-devices`` covers most rules."""
+"""Validation of requests for devices.
+
+The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover most rules.
+"""
 
 import pytest
 from hypothesis import given

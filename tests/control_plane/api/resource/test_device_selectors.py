@@ -1,4 +1,7 @@
-"""Validation of expressions that select devices. The recording ``hunt3-kinds-devices`` covers other errors."""
+"""Validation of expressions that select devices.
+
+The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover other errors.
+"""
 
 import pytest
 

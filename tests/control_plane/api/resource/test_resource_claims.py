@@ -1,4 +1,7 @@
-"""Validation of ResourceClaims, their templates, and DeviceClasses. The recording ``hunt3-kinds-devices`` covers most rules."""
+"""Validation of ResourceClaims, their templates, and DeviceClasses.
+
+The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover most rules.
+"""
 
 import pytest
 from hypothesis import given

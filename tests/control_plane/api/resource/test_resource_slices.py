@@ -1,4 +1,4 @@
-"""Validation of ResourceSlices. The recording ``hunt3-kinds-devices`` covers most rules."""
+"""Validation of ResourceSlices. The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover most rules."""
 
 import pytest
 from hypothesis import given

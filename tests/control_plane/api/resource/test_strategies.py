@@ -1,6 +1,6 @@
 """Requests for devices with admin access, and the status of released devices.
 
-The recording ``hunt3-kinds-devices`` covers other rules.
+The recorded answers of a real API server (scenario ``hunt3-kinds-devices``) cover other rules.
 """
 
 from tests.control_plane.support.backend_views import FakeView
