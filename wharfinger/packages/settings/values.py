@@ -126,9 +126,9 @@ def check_values(definition: Definition, values: JsonObject) -> None:
 def default_problems(definition: Definition) -> tuple[Problem, ...]:
     """Return the problems of the fields in ``values.yaml``, as if the user's settings replaced none of them.
 
-    The fields are checked against the values schema or, without one, the settings schema. Only this function uses
-    the settings schema for them; the daemon never does. So fields that the settings schema does not know are not reported. An absent required field is not reported
-    either, because the user may set it. Rules are not evaluated.
+    The fields are checked against the values schema or, without one, the settings schema. Only this function uses the settings
+    schema for them; the daemon never does. So fields that the settings schema does not know are not reported. An absent
+    required field is not reported either, because the user may set it. Rules are not evaluated.
     """
     static = definition.static_values
     problems: tuple[Problem, ...] = ()
