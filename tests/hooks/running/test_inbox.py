@@ -113,6 +113,15 @@ def test_waiting_tick_is_not_duplicated() -> None:
     assert short(box) == ["often"]
 
 
+def test_ticks_do_not_pile_up_while_the_runs_of_a_hook_fail() -> None:
+    box = filled(Occurrence(OFTEN, None), event(ADDED))
+    for _ in range(5):
+        assert [one.binding for one in box.offered()] == [OFTEN, PODS]
+        box.add(Occurrence(OFTEN, None))
+        assert short(box) == ["often", "Added a 0", "often"]
+    assert box.reduced == 4
+
+
 def test_after_a_failed_run_its_occurrences_and_new_ones_are_offered() -> None:
     first, second = event(ADDED), event(MODIFIED)
     box = filled(first)

@@ -64,6 +64,7 @@ class Inbox:
         while the hook does not run for this inbox.
         """
         self._telling = 0
+        self._merge_ticks()
         self._reduce()
         taken = tuple(self.waiting) if self.hook.config.version != "v0" else tuple(self.waiting)[:1]
         self._telling = len(taken)
@@ -84,6 +85,19 @@ class Inbox:
 
     def _untold(self) -> list[Occurrence]:
         return list(self.waiting)[self._telling :]
+
+    def _merge_ticks(self) -> None:
+        """Keep only the first tick of each schedule binding: after a failed run, another tick may wait behind it."""
+        ticked: list[KubernetesBinding | ScheduleBinding] = []
+        kept: deque[Occurrence] = deque()
+        for one in self.waiting:
+            if one.event is None:
+                if any(one.binding is binding for binding in ticked):
+                    continue
+                ticked.append(one.binding)
+            kept.append(one)
+        self.reduced += len(self.waiting) - len(kept)
+        self.waiting = kept
 
     def _reduce(self) -> None:
         if len(self.waiting) - self._telling <= self._reduce_at:
