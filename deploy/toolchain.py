@@ -148,4 +148,7 @@ def _sha256(data: bytes) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("setup: stopped; run the same command again to continue")
