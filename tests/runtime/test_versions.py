@@ -251,7 +251,7 @@ async def test_a_repository_reports_its_own_problems(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         obj = await world.until_object(REPOSITORY, lambda found: ready(found)[0] == "Scanned")
-        assert "no resource follows" in ready(obj)[1]
+        assert "no Application or Module follows" in ready(obj)[1]
         registry: JsonObject = {"registry": {"repo": "127.0.0.1:1/packages", "scheme": "HTTP"}}
         await world.client.merge_patch(REPOSITORY, {"spec": registry})
         await world.until_object(REPOSITORY, lambda found: ready(found)[0] == "RegistryFailed")

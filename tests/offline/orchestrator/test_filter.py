@@ -49,7 +49,7 @@ def test_filters_match_objects_by_their_fields(text: str, chosen: list[Candidate
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "expected KIND, KIND/NAME, NAMESPACE/KIND/NAME, or KEY=VALUE"),
+        ("", "expected KIND, KIND/NAME, NAMESPACE/KIND/NAME, or pairs KEY=VALUE"),
         ("a/b/c/d", "expected KIND, KIND/NAME"),
         ("kind=", "found 'kind='"),
         ("kinds=HelmRelease", "found 'kinds=HelmRelease'; did you mean kind?"),

@@ -54,7 +54,7 @@ def test_invalid_folders_are_reported(tmp_path: Path) -> None:
     assert "not a folder" in folders_problem(folders("--modules-dir", str(tmp_path / "none")))
     alone = folders("--config-map", "ns/addon-operator")
     assert alone.config_map == ObjectKey(CONFIG_MAP, "ns", "addon-operator")
-    assert "there are no modules" in folders_problem(alone)
+    assert "there is no folder of either" in folders_problem(alone)
 
 
 @pytest.mark.parametrize("arguments", [("--config-map", "x"), ("--on-startup", "never"), ("--synchronization", "")])

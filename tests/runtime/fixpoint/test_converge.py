@@ -200,7 +200,7 @@ async def test_events_before_the_start_count_and_events_after_the_end_do_not() -
     world.arrived(emission(C))
     await wait_all_tasks_blocked()
     assert bodies.begun == [B, A]
-    with pytest.raises(RuntimeError, match="one converge"):
+    with pytest.raises(RuntimeError, match="already passed to converge"):
         await end(Bodies(), A, world=world)
 
 

@@ -59,7 +59,7 @@ async def test_a_repository_used_only_with_exact_versions_is_not_scanned(tmp_pat
         await world.until_state("prod", "shop", "Ready")
         obj = await world.until_object(REPOSITORY, lambda each: find(each, "status", "lastScanTime") is not None)
         assert find(obj, "status", "packagesCount") == 0
-        assert "no resource follows" in find_str(obj, "status", "conditions", 0, "message")
+        assert "no Application or Module follows" in find_str(obj, "status", "conditions", 0, "message")
 
 
 async def test_a_failed_or_slow_lookup_is_not_repeated_at_once(tmp_path: Path) -> None:
