@@ -59,8 +59,8 @@ class ScriptVote:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a user, the package's script and a global hook want for a node: the intent, the vote (None before the first vote), and
-    the flag.
+    """The wishes for a node: the intent of a user, the vote of the package's script (None before its first vote), and the flag
+    of a global hook.
     """
 
     intent: bool | None = None
