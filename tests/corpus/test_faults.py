@@ -63,7 +63,7 @@ async def uninstall(at: Simulation, one: Prepared, _two: Prepared) -> None:
 
 
 async def repair(at: Simulation, _one: Prepared, _two: Prepared) -> None:
-    """As another user, change one object and delete another one. The engine corrects both without being called."""
+    """Change one object and delete another one as another user. The engine corrects both without being called."""
     secret = ObjectKey(await at.other.resource_type("v1", "Secret"), CHART, CHART)
     deployment = ObjectKey(await at.other.resource_type("apps/v1", "Deployment"), CHART, CHART)
     image: JsonValue = "registry.example/else:9"

@@ -152,7 +152,7 @@ def scaled_web(**annotations: str) -> JsonObject:
 
 
 async def test_a_scaled_deployment_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
-    """As in a real cluster, the generation changes, then the controller observes it, and finally the Pods become ready."""
+    """The generation changes, then the controller observes it, and finally the Pods become ready, as in a real cluster."""
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(scaled_web(), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done

@@ -51,7 +51,7 @@ class Counters:
     evicted: int = 0
     """Members that were ready, but were removed, stopped being idle, or became protected, before a claim."""
     protected: int = 0
-    """How often an idle member was not made ready because it is about to be removed (``Member.protected``)."""
+    """The times that an idle member was not made ready because it is about to be removed (``Member.protected``)."""
     recycled: int = 0
 
 
