@@ -127,16 +127,12 @@ def test_a_failed_coverage_report_fails_ci_and_the_test_summary_is_last(tree: Pa
     assert "ci: coverage failed" in lines
 
 
-def test_a_failed_linter_fails_ci_and_the_tests_still_run(tree: Path) -> None:
-    code, lines = run(tree, ".ci/run", LINT=1)
+@pytest.mark.parametrize("failed", [["lint"], ["engine-test"], ["engine-test", "lint"]])
+def test_a_failed_linter_or_engine_fails_ci_and_the_tests_still_run(tree: Path, failed: list[str]) -> None:
+    code, lines = run(tree, ".ci/run", **{target.removesuffix("-test").upper(): 1 for target in failed})
     assert (code, lines[-1]) == (1, SUMMARY), lines
-    assert "ci: lint failed" in lines
-
-
-def test_a_failed_engine_build_fails_ci_and_the_tests_still_run(tree: Path) -> None:
-    code, lines = run(tree, ".ci/run", ENGINE=1)
-    assert (code, lines[-1]) == (1, SUMMARY), lines
-    assert "ci: engine failed" in lines
+    assert "ci: engine or lint failed" in lines
+    assert [target for target in ("engine-test", "lint") if any(f": {target}] Error" in line for line in lines)] == failed
 
 
 def test_ci_ends_at_a_failed_set_up(tree: Path) -> None:
