@@ -38,6 +38,10 @@ from wharfinger.formats.schemas.patterns import MAX_LENGTH, PatternError, matche
         (r"^\pL\PL\p{Greek}\p{^L}\P{^L}[\pN]$", ["a1\u03b11a1"], ["11\u03b11a1"]),
         (r"^\x41\x{42}\103\0\12\a\v$", ["ABC\0\n\x07\v"], ["ABC"]),
         (r"^[[:punct:][:space:]x]+$", ["[]\\^`{~!/:@ \tx"], ["a", "1"]),
+        (r"^[\S-]+$", ["a-", "\u00a0", "\x0b"], ["a b", "\t"]),
+        (r"^[^\S]+$", [" \t\n\f\r"], ["a", "\u00a0", "\x0b"]),
+        (r"^[[:^alpha:]x]+$", ["1é-x"], ["a", "y"]),
+        (r"^[^[:^digit:]]+$", ["12"], ["a", "é"]),
     ],
 )
 def test_patterns_match_as_in_go(pattern: str, fitting: list[str], other: list[str]) -> None:
@@ -61,7 +65,7 @@ def test_patterns_match_as_in_go(pattern: str, fitting: list[str], other: list[s
         (r"\cA", r"has an escape that Go's regular expressions do not have: '\\c'"),
         (r"\u0041", "has an escape that Go's"),
         (r"\p{", "has an escape that Go's"),
-        ("[[:^alpha:]]", "has [:^alpha:]; the classes alnum, "),
+        ("[[:^letters:]]", "has [:^letters:]; the classes alnum, "),
         ("[[:letters:]]", "has [:letters:]; the classes alnum, "),
         ("[a", "has a class that is not closed"),
         ("(a", "is not a valid regular expression of Go"),

@@ -7,7 +7,7 @@ engine differs from Go's, the pattern is translated. In Go, a ``{`` that begins 
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import jsonschema_rs
@@ -158,7 +158,7 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
             at = named.end()
         elif char == "\\":
             piece, at = _escape(pattern, at)
-            out.append(_SPACE if piece == r"\s" else piece)
+            out.append(_SPACE if piece == r"\s" else _complement(_SPACE) if piece == r"\S" else piece)
         elif char in "[&~":
             out.append("\\" + char)
             at += 1
@@ -172,6 +172,13 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
 
 def _named_class(pattern: str, named: re.Match[str]) -> str:
     ranges = _CLASSES.get(named[2], "")
-    if not ranges or named[1]:
+    if not ranges:
         raise PatternError(f"{_shown(pattern)} has {named.group()}; the classes {', '.join(_CLASSES)} are known")
-    return ranges
+    return _complement(ranges) if named[1] else ranges
+
+
+@cache
+def _complement(ranges: str) -> str:
+    """Return the ranges of all characters outside of these ranges of ASCII. The engine has no class inside a class."""
+    inside = re.compile(f"[{ranges}]")
+    return "".join(f"\\x{code:02x}" for code in range(128) if not inside.match(chr(code))) + r"\x80-\x{10ffff}"

@@ -41,7 +41,8 @@ def template_arguments(request: RenderRequest) -> list[str]:
     """
     if not is_subdomain(request.release, 53):
         raise RenderError(
-            f"{request.release[:100]!r} cannot be a release name: expected at most 53 lower-case letters, digits and '-'"
+            f"{request.release[:100]!r} cannot be a release name: expected at most 53 lower-case letters, digits, '-' and '.', "
+            "with a letter or digit at both ends"
         )
     if not is_label(request.namespace):
         raise RenderError(f"{request.namespace[:100]!r} cannot be a namespace")
