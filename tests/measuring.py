@@ -13,7 +13,7 @@ machine, or is marked ``unmeasured``
 
 Use the mark ``measured`` only in tests of modules whose code otherwise runs only in children or in tests of many modules. Use
 ``unmeasured`` for tests that often repeat what other tests run once, such as fuzzing, and for slow tests that cover nothing
-new.
+new. `.ci/coverage` does not run tests with this mark.
 
 The collection of tests is not traced, nor is pytest itself. The collection would only cover the imports of the product's
 modules, so each worker imports all of them under the tracer instead. Tracing is switched on and off in the same frame. The
@@ -85,7 +85,9 @@ class Measuring:
             sys.settrace(self._trace)
 
     def protocol(self, item: pytest.Item) -> HookBody:
-        """If a test is marked ``measured``, measure the children that the test or its fixtures start."""
+        """If a test is marked ``measured``, also measure the coverage in child processes that the test or its fixtures
+        start.
+        """
         if _mark(item) != "measured":
             return (yield)
         self._measure_children()
@@ -116,7 +118,7 @@ class Measuring:
             handle.inner_test = example
 
     def _traced(self, test: _Example, most: int = 1) -> _Example:
-        """Return the test with its first ``most`` runs traced."""
+        """Return the test in a form that traces its first ``most`` runs."""
         runs = 0
 
         @functools.wraps(test)
@@ -157,7 +159,7 @@ def tests_a_module(path: Path) -> bool:
 
 
 def import_product() -> None:
-    """Import each module of the product under the tracer, so that the code of module bodies counts as covered."""
+    """Import each module of the product while tracing is on, so that code at the top level of modules counts as covered."""
     for module in sorted(PRODUCT.glob("*/**/*.py")):
         path = module.relative_to(PRODUCT).with_suffix("")
         importlib.import_module(".".join(("wharfinger", *path.parts)).removesuffix(".__init__"))

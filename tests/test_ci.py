@@ -19,7 +19,7 @@ FULL = "======== 4 passed in 225.30s (0:03:45) ========"
 PYTHON = f"""\
 #!/bin/sh
 case "$*" in
-    "-m coverage run -m pytest --color=no -q"*"-m slow or left_out tests/queue/test_lane.py")
+    "-m coverage run -m pytest --color=no -q"*"-m (slow or left_out) and not unmeasured tests/queue/test_lane.py")
         echo "{MORE}"; exit ${{MORE:-0}} ;;
     "-m coverage run -m pytest --color=no"*"-m not slow and not left_out")
         echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{TRACED:-0}} ;;
@@ -132,7 +132,9 @@ def test_a_failed_linter_or_engine_fails_ci_and_the_tests_still_run(tree: Path, 
     code, lines = run(tree, ".ci/run", **{target.removesuffix("-test").upper(): 1 for target in failed})
     assert (code, lines[-1]) == (1, SUMMARY), lines
     assert "ci: engine or lint failed" in lines
-    assert [target for target in ("engine-test", "lint") if any(f": {target}] Error" in line for line in lines)] == failed
+    assert [
+        target for target in ("engine-test", "lint") if any(f": {target}] Error" in line for line in lines)
+    ] == failed
 
 
 def test_ci_ends_at_a_failed_set_up(tree: Path) -> None:

@@ -44,6 +44,7 @@ def pid_of(ledger: ProcessLedger) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_applied_objects_and_the_kubeconfig_survive_a_restart(tmp_path: Path, ledger: ProcessLedger) -> None:
     folder = tmp_path / "state" / "embedded"
     async with open_embedded(folder, ledger) as kubeconfig, client_of(kubeconfig) as client:

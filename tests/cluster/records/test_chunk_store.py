@@ -74,6 +74,7 @@ def large(revision: int = 1, seed: int = 5, holder: Holder = US) -> Release:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_large_record_is_written_read_and_settled() -> None:
     async with bench() as at:
         stored = await at.store.create(large())
@@ -88,6 +89,7 @@ async def test_a_large_record_is_written_read_and_settled() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_trimming_deletes_chunks_without_reading_those_of_old_revisions() -> None:
     async with bench() as at:
         for revision in (1, 2):
@@ -119,6 +121,7 @@ async def test_a_record_that_outgrows_the_limit_with_its_status_is_split() -> No
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_changed_content_replaces_the_chunks() -> None:
     async with bench() as at:
         stored = await at.store.create(large())
@@ -134,6 +137,7 @@ async def test_changed_content_replaces_the_chunks() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_former_chunks_that_cannot_be_deleted_are_collected_later() -> None:
     async with bench() as at:
         stored = await at.store.create(large())
@@ -146,6 +150,7 @@ async def test_former_chunks_that_cannot_be_deleted_are_collected_later() -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_record_that_loses_its_chunks_while_it_is_read_is_read_again() -> None:
     async with bench() as at:
         stored = await at.store.create(large())
@@ -171,6 +176,7 @@ async def test_a_record_that_loses_its_chunks_while_it_is_read_is_read_again() -
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("is_new", [False, True])
 async def test_chunks_whose_head_was_written_during_the_collection_are_kept(is_new: bool) -> None:
     """The collection reads the old head, and then deletes another chunk of the same revision, while the new head is written."""

@@ -119,7 +119,9 @@ async def test_a_missing_definition_without_conversions_is_not_retried() -> None
 
 
 async def test_only_the_missing_definition_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If only a CustomResourceDefinition is missing, the webhook configurations are not written again and again."""
+    """If only a CustomResourceDefinition is missing, only the write of this definition is retried. The webhook configurations
+    are not written again.
+    """
     monkeypatch.setattr(hook_webhooks, "MISSING_S", 0.01)
     missing = BoundWebhooks(conversions={"nothing.example.com": Conversions({})})
     write = "PATCH nothing.example.com"
@@ -154,6 +156,7 @@ class Judged:
         return {**obj, "status": {"allowed": wanted not in self._lacking}}
 
 
+@pytest.mark.unmeasured
 async def test_a_package_with_an_account_may_only_publish_what_the_account_may_write(tmp_path: Path) -> None:
     """The daemon writes webhooks with its own rights. So it first checks that the package's account may write them, too."""
     lacking = {"mutatingwebhookconfigurations"}
@@ -172,6 +175,7 @@ async def test_a_package_with_an_account_may_only_publish_what_the_account_may_w
             await served.world.client.get(key)
 
 
+@pytest.mark.unmeasured
 async def test_certificates_are_replaced_under_load_without_one_failed_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ async def test_checks_that_change_nothing_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_chain_of_removals_needs_few_checks_for_each_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +68,9 @@ async def test_a_chain_of_removals_needs_few_checks_for_each_package(
 async def test_a_module_off_by_default_stays_on_while_dependents_need_it(
     tmp_path: Path,
 ) -> None:
-    """The dependent keeps the Module on, even after a restart. A Module that the bundle enables is on without a dependent."""
+    """``database`` is off by default, but stays on while the Application needs it, even after a restart. ``inside`` is on
+    anyway, because the bundle contains it.
+    """
     async with open_ground(tmp_path) as ground:
         async with open_bundled(ground, EDITION, BUNDLE) as world:
             await world.repository()

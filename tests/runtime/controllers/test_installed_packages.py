@@ -47,6 +47,7 @@ def is_run(world: World, name: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_held_removal_stays_held_after_a_restart_and_the_package_runs(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -111,6 +112,7 @@ async def test_changes_made_while_no_daemon_ran_are_checked_once_all_packages_ar
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_compatible_change_made_while_no_daemon_ran_is_applied(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -130,6 +132,7 @@ def held_up(folder: Path, name: str = "held") -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_removal_waits_until_all_dependents_are_loaded(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -196,6 +199,7 @@ async def test_packages_not_loaded_yet_are_listed_until_they_are_loaded(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_suspension_together_with_a_refused_change_is_adopted(tmp_path: Path) -> None:
     """One change suspends and disables the package. The suspension breaks no dependent, so it takes effect, but the disable is
     held. A daemon that finds both changes at its start does the same.
@@ -220,6 +224,7 @@ async def test_a_suspension_together_with_a_refused_change_is_adopted(tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.sampled
 @pytest.mark.parametrize("unknown", ["folder", "settings"])
 async def test_a_package_with_a_held_removal_satisfies_dependents_even_if_it_cannot_run(
@@ -284,6 +289,7 @@ async def test_a_package_with_an_unreadable_state_can_be_removed(tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_begun_removal_continues_after_a_restart_before_its_dependencies(tmp_path: Path) -> None:
     """The removal continues although another package needs this package, because parts of the package may already be deleted."""
     stuck = f'[ "${{1:-}}" = --config ] || [ -e "{tmp_path}/go" ] || exit 1'

@@ -63,6 +63,7 @@ async def test_a_package_created_again_has_a_new_record() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_rollback_survives_a_restart_and_a_new_request_tries_again(tmp_path: Path) -> None:
     failing = {"templates/j.yaml": JOB % ("early", "helm.sh/hook: pre-upgrade,")}
     async with open_ground(tmp_path) as ground:
@@ -118,8 +119,11 @@ async def test_an_impossible_rollback_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_failed_rollback_is_reported_and_not_reversed(tmp_path: Path) -> None:
-    """The package does not return to the newer version, and the next desired version ends the rollback."""
+    """After the failure, the package does not return to the newer version. Only when the resource requests another version does
+    the rollback end.
+    """
     old = {"templates/j.yaml": JOB % ("back", "helm.sh/hook: pre-rollback,")}
     new = {"templates/j.yaml": JOB % ("late", "helm.sh/hook: post-upgrade,")}
     async with open_world(tmp_path) as world:
@@ -151,6 +155,7 @@ async def test_a_failed_rollback_is_reported_and_not_reversed(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) -> None:
     """The rollback is retried although nobody changes the resource. A hook of the former revision fails while a file exists."""
     config, blocks = "{configVersion: v1, beforeHelm: 1}", tmp_path / "blocks"
@@ -186,6 +191,7 @@ async def test_a_failed_rollback_is_retried_until_it_succeeds(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_rollback_refused_by_the_server_is_retried_until_it_is_allowed(tmp_path: Path) -> None:
     """A policy forbids the content of the former revision for a while. Ten minutes later, the rollback is tried again without a
     change of the spec.
@@ -217,6 +223,7 @@ async def test_a_rollback_refused_by_the_server_is_retried_until_it_is_allowed(t
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_an_irreversible_change_is_warned_about_before_the_upgrade(tmp_path: Path) -> None:
     slow = deployment(version="2", of_pod="wharfinger.dev/never-ready: 'true'")
     async with open_world(tmp_path) as world:
@@ -263,6 +270,7 @@ async def test_a_user_can_request_a_rollback(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_a_rollback_restores_hooks_and_secret_settings(tmp_path: Path) -> None:
     config = "{configVersion: v1, beforeHelm: 1}"
     came = tmp_path / "came"

@@ -12,6 +12,7 @@ SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: planted}\nstringData: {
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_added_rights_are_reported_for_each_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = chart(tmp_path / "old", "web", "1.0.0")
     new = chart(tmp_path / "new", "web", "1.1.0", {"templates/secret.yaml": SECRET})
@@ -29,6 +30,7 @@ def test_added_rights_are_reported_for_each_part(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_the_same_package_needs_no_added_rights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = chart(tmp_path / "web", "web", "1.0.0")
     assert main(["package", "rights", str(folder), "--against", str(folder), "--resource-names"]) == 0

@@ -67,6 +67,7 @@ async def check(folder: Path, work: Path, more: str = "") -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "more"),
@@ -77,6 +78,7 @@ async def test_the_receipts_of_the_examples_are_sufficient_and_necessary(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 async def test_rules_can_be_restricted_to_the_names_of_objects(tmp_path: Path) -> None:
     """The package works if the rules name exactly its objects, and fails if one rule names another object."""
     wanted = plan(chart(tmp_path / "web", "web", "1.0.0", {"templates/drawn.yaml": DRAWN}))
