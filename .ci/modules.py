@@ -104,7 +104,7 @@ def tests_of(module: Path) -> Path:
 
 
 def rooms() -> list[str]:
-    """Return a finding for each folder with too many modules, and for each room without a docstring."""
+    """Return a finding for each folder with too many modules, and for each room (a folder in a part) without a docstring."""
     findings = []
     for folder in sorted({(ROOT / module).parent for module in modules_of_the_parts()}):
         name = folder.relative_to(ROOT)

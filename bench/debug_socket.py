@@ -39,7 +39,7 @@ PAIRS: Final = 5
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the effects of attacks. A measurement begins together with its attack."""
+    """Measure how attacks on the debug socket affect the daemon and other clients. Each measurement begins with its attack."""
     yield from trio.run(_measure, 3 * ROUNDS if long else ROUNDS)
 
 
@@ -80,7 +80,7 @@ async def _measure(rounds: int) -> list[Ratio]:
 
 
 async def slowdowns(path: Path, pairs: int) -> list[float]:
-    """Return for each pair of turns how many times as long the daemon's own work takes under attack.
+    """Return, for each pair of turns, the time of the daemon's own work under attack divided by the time without an attack.
 
     The ratios are computed as if the daemon had a core to itself. The server allows the attackers a share of each second. On a
     busy machine, a turn takes more seconds, so the attackers use more processor time in it. Therefore the additional processor

@@ -1,4 +1,5 @@
-"""The fixpoint engine: a layered graph against the standard library's sort, a large graph against small ones, and one change.
+"""The benchmark of the fixpoint engine. It compares a layered graph with the standard library's sort, and a large graph with
+small ones, and it measures one change.
 
 `graphlib.TopologicalSorter` orders a graph that is known and never changes. The engine finds the same order by blocking nodes and
 waking them, keeps an index that explains each wait, and can continue when something changes.
@@ -58,8 +59,8 @@ class Driver:
             self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
 
     def _body(self, node: Id) -> Outcome:
-        """Return "done" if all wanted nodes are done, or else "blocked". With ``follows``, the node runs again when the result
-        of a wanted node changes.
+        """Return Blocked while a wanted node has no result, otherwise the outcome "done". With ``follows``, the node runs again
+        when the result of a wanted node changes.
         """
         wanted = self.wanted[node]
         results = [self.state.result(each) for each in wanted]

@@ -59,11 +59,15 @@ class Ratio:
         return self.ratio > self.budget
 
     def each_of(self, ours: int) -> "Ratio":
-        """Return the row for one repetition: in a round, our code did ``ours`` repetitions and the yardstick one."""
+        """Return the row with our time divided by ``ours``, the number of repetitions of our code in a round. The yardstick did
+        one repetition.
+        """
         return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Return the row for one repetition: in a round, our code and the yardstick did ``count`` repetitions each."""
+        """Return the row with both times divided by ``count``, the number of repetitions of our code and of the yardstick in a
+        round.
+        """
         return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 

@@ -76,7 +76,7 @@ TREE: Final = {
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure the memory of each idle package against FORMER_KIB."""
+    """Measure the memory that each idle package needs, and compare it with FORMER_KIB."""
     yield trio.run(_idle, PACKAGES if long else FEW)
 
 

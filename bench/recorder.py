@@ -163,7 +163,9 @@ def measure(long: bool) -> Iterator[Ratio]:
 
 
 async def _measure_apart(packages: int) -> list[Ratio]:
-    """Measure the processor time that recorders need for collected steps, against that of the reconciliations themselves."""
+    """Measure the processor time in which recorders record steps that were collected before. The yardstick is the processor
+    time of the reconciliations that made these steps.
+    """
     gc.set_threshold(*GC_THRESHOLDS)
     with tempfile.TemporaryDirectory() as name:
         async with _open(Path(name)) as (switch, client):
@@ -210,7 +212,9 @@ async def _measure_apart(packages: int) -> list[Ratio]:
 
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """The steps of some rounds, and the median processor time for one package in a round."""
+    """The steps of the first round and of the other rounds. ``each`` is the median processor time that one package takes in one
+    of the other rounds.
+    """
 
     first: Calls
     others: Sequence[Calls]
@@ -273,7 +277,9 @@ async def _measure(packages: int) -> list[Ratio]:
 async def _in_turns(
     switch: _Switch, client: HttpClusterClient, packages: int, what: _Round, kinds: Mapping[str, Recorder | None]
 ) -> list[list[float]]:
-    """Return for each of ``kinds`` the processor time for one package in each of its rounds."""
+    """Run several rounds of each kind in turns. For each kind, return the processor time that each of its rounds took for one
+    package.
+    """
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
     for number in range(len(kinds) * (1 + BLOCKS)):
         # The order of the kinds changes from block to block, so that none of them is always the first.
@@ -290,7 +296,9 @@ async def _in_turns(
 
 
 async def _check_applied(client: HttpClusterClient, packages: int, text: str) -> None:
-    """End the benchmark unless the cluster has an object with the last settings for each package."""
+    """Check that the cluster has an object with the last settings for each package; otherwise end the benchmark with
+    an error.
+    """
     found = [find_str(each, "data", "colour") for each in (await client.list(CONFIG_MAP, NAMESPACE.name)).items]
     if found.count(text) != packages:
         raise SystemExit(f"bench: expected {packages} ConfigMaps with {text}, found {found.count(text)}")

@@ -1,8 +1,8 @@
 """The steps of the pure state machines of a package, of a queue and of the scheduler, without the code that performs their
 effects.
 
-The yardstick creates only the records that the machine has to create for the same input: events, effects, and the changed parts
-of the state. No machine can be faster than that.
+Each machine is compared with a function that only creates the records that the machine has to create for the same input:
+events, effects, and the changed parts of the state. No machine can be faster than this function.
 """
 
 from collections.abc import Callable, Iterator
@@ -104,7 +104,9 @@ def _task_raw() -> object:
 
 
 def _runs() -> tuple[Callable[[], object], Callable[[], object]]:
-    """Return a function that runs the last of a hundred packages again, and one that only creates the records for this."""
+    """Return two functions for a comparison. The first runs the last of a hundred packages again with the scheduler, and the
+    second only creates the same records.
+    """
     name = packages(FEW)[-1].name
     ours, raw = World(packages(FEW)), World(packages(FEW))
 

@@ -91,7 +91,7 @@ def _server(rate: int) -> Iterator[str]:
 
 
 class _Meter:
-    """A meter of the processor time from the first event to the last."""
+    """A meter of the processor time that this process uses between the first and the last event."""
 
     def __init__(self, events: int) -> None:
         self.over = trio.Event()

@@ -45,8 +45,8 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of sampled tests that `make test` leaves out: all but the first, or all but every n-th if
-    the mark is ``sampled(n)``.
+    """Mark the cases of sampled tests that `make test` leaves out. Of each test, it runs only the first case, or every n-th
+    case if the mark is ``sampled(n)``.
 
     While coverage is measured, all cases of a test that is marked ``measured`` run, because no other test covers the same code.
     In a run of `make test-full`, the modules that have slow tests come first.
@@ -80,7 +80,7 @@ def hands_out(session: pytest.Session) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> HookBody:
-    """Trace nothing while pytest finds the tests."""
+    """Switch the tracing for coverage off while pytest finds the tests."""
     if not MEASURING.active:
         return (yield)
     if not hands_out(session):
@@ -90,7 +90,7 @@ def pytest_collection(session: pytest.Session) -> HookBody:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> HookBody:
-    """Trace nothing while tests are distributed, and only the tests themselves while they run."""
+    """Switch the tracing for coverage off while tests are distributed. While they run, trace only the tests themselves."""
     if not MEASURING.active:
         return (yield)
     return (yield from MEASURING.untraced() if hands_out(session) else MEASURING.session())

@@ -391,14 +391,18 @@ def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `package lint`. It also checks hooks, and the part ``packages`` must not import the part ``hooks``."""
+    """Add the command `package lint`. It is added here and not in the folder ``packages``, because it also checks hooks, and
+    ``packages`` must not import ``hooks``.
+    """
     from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
 
 
 def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command `package rights`. It runs a daemon, and the part ``packages`` must not import the part ``runtime``."""
+    """Add the command `package rights`. It is added here and not in the folder ``packages``, because it runs a daemon, and
+    ``packages`` must not import ``runtime``.
+    """
     from wharfinger.runtime.receipts.commands import add_rights  # noqa: PLC0415 - only `package` needs it
 
     add_rights(actions, _open_judge)
@@ -407,7 +411,8 @@ def _add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command `package verify`.
 
-    It reads a PackageRepository, and the part ``packages`` must not import the part ``runtime``.
+    It reads a PackageRepository with a function of ``runtime``, which is passed here, because ``packages`` must not import
+    ``runtime``.
     """
     from wharfinger.packages.verify_command import add_verify  # noqa: PLC0415 - only `package` needs it, and cryptography
     from wharfinger.runtime.resources.repository_policy import policy_for_command  # noqa: PLC0415

@@ -53,7 +53,7 @@ async def test_a_kind_that_cannot_be_listed_does_not_affect_others(
 async def test_a_hanging_call_blocks_nothing_else(
     hangs: str, autojump_clock: MockClock, config: JsonObject, other: JsonObject
 ) -> None:
-    """While an answer is missing, pauses, queries and the corrections of other objects go on."""
+    """While one call gets no answer, queries about drift and pauses of corrections work, and other objects are corrected."""
     async with drift_keeper(full_s=600) as keeper:
         await keeper.put(config)
         await keeper.put(other)

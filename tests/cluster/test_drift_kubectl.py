@@ -1,4 +1,4 @@
-"""Changes with a real kubectl over loopback. They are found under the manager names that kubectl uses."""
+"""Changes that a real kubectl makes over loopback. Each is found as drift, under the manager name that kubectl uses."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ async def test_changes_by_kubectl_are_found(name: str, tmp_path: Path) -> None:
 
 
 async def test_a_client_side_apply_of_the_same_manifest_is_not_drift(tmp_path: Path) -> None:
-    """A user applies the manifest that the chart also has. The values are equal, so our fields stay ours."""
+    """A user applies the same manifest as the chart. The values are equal, so we still own our fields."""
     desired = yaml_object(DEPLOYMENT)
     (tmp_path / "same.yaml").write_bytes(write_yaml(desired).encode())
     async with loopback_cluster(tmp_path) as client:

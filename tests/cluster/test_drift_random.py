@@ -98,7 +98,8 @@ SPECS: Final = st.fixed_dictionaries(
 class Write:
     """A write by some manager: an apply of ``spec``, or an update of the live object.
 
-    An update removes the members in ``drops``, and then sets those in ``spec``; with ``merges``, it merges maps.
+    An update removes the members in ``drops``, and then sets the members in ``spec``. If ``merges`` is true, it merges maps
+    instead of replacing them.
     """
 
     by: str
@@ -184,7 +185,7 @@ class Changes:
         self._last = now
 
     def expected(self) -> Expected:
-        """Return the pointers of all drifted fields, each with the writers that may be named for it."""
+        """Return the pointer of each field that should be reported as drifted, with the writers that may be named for it."""
         return {pointer(leaf, self._wanted): by for leaf, by in self._by.items() if MANAGER not in by}
 
 
@@ -215,7 +216,7 @@ def _has_items(entry: JsonValue, name: str) -> bool:
 
 
 class Server:
-    """A server made only of the verbs of the embedded control plane, without its other layers."""
+    """A server that consists only of the verbs of the embedded control plane, without its HTTP layers."""
 
     def __init__(self) -> None:
         self._backend = new_backend()

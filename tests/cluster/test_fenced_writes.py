@@ -40,7 +40,7 @@ class Clock:
 
 @dataclass
 class Leaders:
-    """The old leader, whose requests go through a proxy, and the new one."""
+    """The old leader, whose requests go through a proxy, and the new leader."""
 
     old: HttpClusterClient
     new: HttpClusterClient

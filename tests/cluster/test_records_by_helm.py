@@ -1,4 +1,5 @@
-"""Records that the store wrote, used by the real helm (4 and 3), and helm's changes, read by the store, over loopback TCP."""
+"""The real helm (4 and 3) reads and changes records that the store wrote, and the store reads the changes. Both use a control
+plane over loopback TCP."""
 
 import os
 import random

@@ -174,7 +174,9 @@ async def test_an_uninstalled_release_is_no_longer_suspended(autojump_clock: Moc
 
 
 async def test_a_release_that_cannot_be_restored_does_not_block_others(autojump_clock: MockClock) -> None:
-    """The table of wanted objects counts as complete although a release could not be restored. So other releases are pruned."""
+    """If a release cannot be restored, the table of wanted objects still counts as complete. So the objects of other releases
+    can be pruned.
+    """
     async with bench() as at:
         at.engine.expect([OWNER])
         labels: JsonObject = {"owner": "helm", "name": "web", "version": "1", "status": "deployed"}

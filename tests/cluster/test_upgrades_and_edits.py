@@ -43,7 +43,9 @@ class LateAnswer(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def late() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, LateAnswer]]:
-    """Open a user's client and an engine. Yield both, and the transport of the engine."""
+    """Open a client for a user, and an engine. Yield both of them, and the transport through which the engine sends its
+    requests.
+    """
     async with open_control_plane(simulate=False) as control_plane:
         held = LateAnswer(control_plane.transport())
         async with (
@@ -79,7 +81,9 @@ async def test_an_upgrade_after_an_edit_tolerates_a_correction_in_progress(autoj
 
 
 async def test_a_field_that_was_never_ours_is_refused(autojump_clock: MockClock) -> None:
-    """The package is upgraded while an edit is being corrected. The new chart sets a field that another manager has set first."""
+    """While the engine corrects an edit, the package is upgraded. The new chart sets a field that only another manager has set
+    so far.
+    """
     async with late() as (person, engine, held):
         await engine.upgrade(request(config_map("a", v="1")))
         held.armed = True

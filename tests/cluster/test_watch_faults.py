@@ -31,9 +31,11 @@ OPTIONS = ClientOptions(watch_silence_s=SILENCE_S, random=lambda: 0.0)
 
 @dataclass
 class World:
-    """A server with a proxy in front of it, two clients (``direct`` does not use the proxy), and two followers of one kind.
+    """A server with a proxy in front of it, two clients (``direct`` does not use the proxy), and two followers of the same
+    kind.
 
-    The followers are ``informer`` and a subscriber of ``watches``; ``seen`` has the changes that the subscriber got.
+    The followers are ``informer`` and a subscriber of ``watches``. ``seen`` has the changes that the subscriber was notified
+    of.
     """
 
     proxy: TcpProxy

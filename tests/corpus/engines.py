@@ -48,7 +48,7 @@ class Told:
         """Ignore the report."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Record the revision, and wake the tasks that wait for one."""
+        """Record the revision, and wake the tasks that wait for a foreign revision."""
         self.foreign.append((owner, release_revision))
         news, self.news = self.news, trio.Event()
         news.set()

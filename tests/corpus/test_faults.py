@@ -37,7 +37,7 @@ LIMIT_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The final state after a run. ``errors`` are the errors of the attempts before the operation succeeded."""
+    """The final state after a run. ``errors`` are the errors of the attempts that failed before the operation succeeded."""
 
     state: State
     managers: State

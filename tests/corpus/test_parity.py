@@ -67,7 +67,9 @@ class Pair:
         return await self.ours.settled(), await self.theirs.settled()
 
     async def rendered(self, version: Version, *, upgrade: bool = False) -> Rendered:
-        """Apply the CRDs of the version's subcharts on our server, and render the version with the helm that is compared."""
+        """Apply the CRDs of the version's subcharts on our server, and render the version with the helm program to which the
+        engine is compared.
+        """
         ours = self.ours
         crds = subchart_crds(version.folder, version.values, is_package=False)
         await self.engine.releases.ensure_crds(RELEASE, NAMESPACE, crds)
@@ -111,7 +113,9 @@ class Comparison:
         self._kept |= without_marks(chosen(ours, lambda _, obj: is_protected(obj) and bool(marked({"": obj}))))
 
     def _left_with_marks(self, ours: State) -> set[str]:
-        """Return the names of our objects that are retained because of the annotation ``helm.sh/resource-policy: keep``."""
+        """Return the names of the objects that our engine has retained because of the annotation ``helm.sh/resource-policy:
+        keep``.
+        """
         return {name for name, obj in ours.items() if is_kept(obj)} & marked(ours)
 
 

@@ -83,7 +83,7 @@ class Case:
 
 
 def first_objects() -> list[JsonObject]:
-    """Return the objects that the work needs: among others a package of each kind, a repository, a pool, and a claim."""
+    """Return the objects that the work of the cases needs, such as a package of each kind, a repository, a pool and a claim."""
     spec: JsonObject = {"packageName": "app", "packageVersion": "1.0.0"}
     metadata: JsonObject = {"name": APP.instance, "namespace": NAMESPACE}
     api_version = f"{GROUP}/v1alpha1"

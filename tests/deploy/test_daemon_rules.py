@@ -62,7 +62,7 @@ def covers(rule: JsonObject, case: Case) -> bool:
 
 
 def removed(case: Case) -> list[tuple[str, str]]:
-    """Return the groups and resources of the rules that are removed for a case."""
+    """Return the group and the resource of each rule that is removed in a case."""
     rules = [rule for obj in roles(*PACKAGE_RULES) for rule in rules_of(obj) if covers(rule, case)]
     return [pair for rule in rules for pair in pairs_of(rule)]
 
@@ -77,14 +77,16 @@ def pairs_of(rule: JsonObject) -> list[tuple[str, str]]:
 
 @dataclass
 class Cluster:
-    """A control plane in which the daemon has only the roles of the chart, and the requests for which it checked the rights."""
+    """A control plane in which the daemon has only the roles of the chart. ``judged`` has the requests for which the control
+    plane checked the rights.
+    """
 
     plane: ControlPlane
     admin: ClusterClient
     judged: list[JudgedRequest] = field(default_factory=list)
 
     async def apply_roles(self, case: Case, *, without: bool = False) -> None:
-        """Apply the roles, with or without the rule of a case.
+        """Apply the roles. If ``without`` is true, leave out the rule of the case.
 
         The rules for packages are applied only in their own case, because they also allow what other rules allow.
         """

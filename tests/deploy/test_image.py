@@ -91,7 +91,9 @@ def test_programs_are_compiled_on_the_builders_own_platform() -> None:
 
 
 def added() -> set[str]:
-    """Return all that is added to the last stage: copied paths, built programs, packages, folders, and the library for hooks."""
+    """Return everything that the build of the image adds to its base: copied paths, built programs, Debian packages, folders,
+    and the library for hooks.
+    """
     found = {"/shell_lib.sh"}
     for words in instructions(STAGES[-1]):
         if words[0] == "COPY" and not words[-1].startswith("/tmp/"):

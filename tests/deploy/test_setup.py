@@ -100,7 +100,7 @@ class Machine:
 
 
 def poor_machine(folder: Path) -> Machine:
-    """Return a machine without docker-registry, apt-get and sudo, whose user is not root. Its tree does not exist yet."""
+    """Return a machine without docker-registry, apt-get and sudo, whose user is not root. The checkout does not exist yet."""
     programs = folder / "bin"
     programs.mkdir()
     made = Machine(folder / "a tree", programs, folder / "calls")
@@ -118,7 +118,7 @@ def poor_machine(folder: Path) -> Machine:
 
 @pytest.fixture(scope="module")
 def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, int, str]:
-    """Run set-up once on a machine with a new tree. Return the machine, the exit code and the output."""
+    """Run set-up once on a machine with a new checkout. Return the machine, the exit code and the output."""
     machine = poor_machine(tmp_path_factory.mktemp("done"))
     tree = machine.tree
     (tree / "deploy").mkdir(parents=True)
@@ -132,7 +132,7 @@ def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, int, s
 
 @pytest.fixture
 def machine(tmp_path: Path, done_once: tuple[Machine, int, str]) -> Machine:
-    """Return a new machine with a copy of the tree on which set-up has run."""
+    """Return a new machine with a copy of the checkout of ``done_once``, in which set-up has run."""
     made = poor_machine(tmp_path)
     shutil.copytree(done_once[0].tree, made.tree, symlinks=True)
     return made

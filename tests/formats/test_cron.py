@@ -187,7 +187,9 @@ def test_the_due_time_is_in_the_schedules_zone() -> None:
     ],
 )
 def test_fixed_hour_runs_skipped_by_a_clock_change_are_made_up(cron: str, times: list[str]) -> None:
-    """On 29 March 2026 in Berlin, 03:00:00 follows 01:59:59. Skipped runs with a fixed hour take place at 03:00."""
+    """On 29 March 2026 in Berlin, 03:00:00 follows 01:59:59. A run with a fixed hour that would fall into the missing hour
+    takes place at 03:00.
+    """
     assert local(cron, "2026-03-29T01:00:00+01:00", 3) == times
 
 

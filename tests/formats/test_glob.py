@@ -91,7 +91,9 @@ ALPHABET = st.text("ab*?[]!-", max_size=12)
 @settings(max_examples=scaled(5000, 200), deadline=None)
 @given(pattern=ALPHABET, text=st.text("ab[]!-", max_size=10))
 def test_patterns_without_slashes_agree_with_fnmatch(pattern: str, text: str) -> None:
-    """Patterns have no classes here, because fnmatch takes an unclosed class literally, while git matches nothing with it."""
+    """The patterns contain no ``[``. If a ``[`` is not closed, fnmatch matches it literally, while git matches nothing with the
+    pattern.
+    """
     if "[" in pattern:
         pattern = pattern.replace("[", "")
     assert bool(text_glob(pattern).match(text)) is fnmatch.fnmatchcase(text, pattern)

@@ -223,8 +223,8 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_endless_fork_bomb_is_ended_and_fails_the_run(prison: Prison) -> None:
-    """Each process of the bomb starts two children. If the process limit did not work, the bomb would stop growing after 12
-    generations.
+    """Each process of the bomb starts two children. Even without a limit on processes, the bomb stops growing after 12
+    generations, so that it cannot harm the machine.
     """
     script = 'bomb() { [ "$1" -gt 0 ] || sleep 1000; bomb $(($1 - 1)) & bomb $(($1 - 1)) & wait; }; bomb 12 2>/dev/null'
     hook = bash(prison.package, script)

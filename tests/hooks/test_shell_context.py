@@ -212,7 +212,7 @@ def test_context_functions_fail_outside_of_a_handler(tmp_path: Path) -> None:
 
 
 def test_values_are_looked_up_in_the_current_context_and_file(tmp_path: Path) -> None:
-    """A lookup uses the current context and file even if the hook itself changes the index or uses another file."""
+    """If a hook changes the index of the current context or the path of the context file, the next lookup uses the new ones."""
     other = tmp_path / "other.json"
     other.write_text('[{"n":"other"}]')
     body = f"""
@@ -244,7 +244,9 @@ def test_large_context_files_are_read_with_jq_and_not_cached(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("filler", [1, 1_000_000], ids=["small", "large"])
 def test_jq_that_does_not_read_its_input_does_not_fail(tmp_path: Path, filler: int) -> None:
-    """If jq leaves a large context unread, the broken pipe is not a failure. But a context file that cannot be read is one."""
+    """If jq does not read a large context to its end, the broken pipe is not a failure. A context file that cannot be read is a
+    failure.
+    """
     body = """
     __main__() {
       context::jq --null-input 1

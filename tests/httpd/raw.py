@@ -67,7 +67,9 @@ async def send_bytes(
 
 
 async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
-    """Send ``data`` and return all answers, but keep the sending side open, because closing it would end a streamed answer."""
+    """Send ``data`` and return all answers. The sending side stays open until then, because closing it would end a streamed
+    answer.
+    """
     client, server = trio.testing.memory_stream_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, handler, SMALL)

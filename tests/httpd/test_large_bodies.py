@@ -21,8 +21,8 @@ LIMITS = HttpLimits(body_bytes=MOST, large_bodies_bytes=3 * SMALL_BODY)
 
 @dataclass(eq=False)
 class Client:
-    """A fake connection. ``slow`` says whether it is slow, and ``retired`` has the reason if the connection was closed for
-    others.
+    """A fake connection. ``slow`` is True if its client is slow. ``retired`` is the reason for which the connection was closed
+    to free memory for other connections, or "".
     """
 
     slow: bool = False

@@ -141,7 +141,7 @@ def flux_id(kind: str, name: str, namespace: str = "flux-system") -> Id:
 
 
 def cli(*arguments: str, cache: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of wharfinger to its end in this process, because starting a process takes longer than most commands."""
+    """Run a command of wharfinger to its end in this process, because a start of a process takes longer than most commands."""
     command = [*arguments, "--cache-dir", str(cache), "--offline"]
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         try:

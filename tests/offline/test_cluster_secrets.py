@@ -1,4 +1,4 @@
-"""Trees that read Secrets which only an operator in a cluster makes."""
+"""Trees whose objects read Secrets that are not in the tree, because an operator in the cluster creates them."""
 
 import json
 from pathlib import Path

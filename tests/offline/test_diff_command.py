@@ -73,7 +73,9 @@ def test_two_charts_are_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_releases_of_unfetched_charts_are_listed_as_not_compared(tmp_path: Path) -> None:
-    """The chart is in another repository. After it was built once, the cache records that it makes no further nodes."""
+    """The chart is in another repository and is not fetched, so it is not known at first whether it makes further nodes. After
+    it was built once, the cache records that it makes none.
+    """
     far = write_tree(tmp_path / "far", with_chart({}))
     git(far, "init", "-q", "-b", "main")
     git(far, "add", ".")

@@ -44,7 +44,7 @@ TENANTS = Id(RESOURCE_SET, "flux-system", "tenants")
 
 @dataclass(frozen=True)
 class Landscape:
-    """A copy of the tree with the addresses of a local registry and of a folder with git repositories."""
+    """A copy of the sample tree. Its sources have the addresses of a local registry, and of a folder with git repositories."""
 
     tree: Path
     repositories: Path

@@ -74,7 +74,9 @@ async def test_images_of_rendered_manifests_are_copied(tmp_path: Path, capsys: p
 async def test_images_that_were_not_copied_are_listed_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``spec.image`` of a custom resource need not be a container image. The images of other packages are still copied."""
+    """The package ``disk`` has a custom resource whose ``spec.image`` is no container image, so copying it fails. The image of
+    the other package is still copied.
+    """
     async with open_registry_server(tmp_path) as address:
         guess = f"apiVersion: example.com/v1\nkind: Disk\nmetadata: {{name: a}}\nspec: {{image: '{address}/disks/ubuntu'}}\n"
         pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{{image: '{address}/team/app:1'}}]}}\n"

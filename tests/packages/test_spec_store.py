@@ -72,7 +72,9 @@ async def test_collecting_an_empty_store_deletes_nothing(tmp_path: Path) -> None
 
 
 async def test_a_broken_link_is_replaced(tmp_path: Path) -> None:
-    """If a user has deleted a tree, the name that links to the tree can be deployed again."""
+    """The link of a deployed name may lead to a tree that a user has deleted. Another deployment of the name replaces the link,
+    and the end of the deployment removes it.
+    """
     registry = MemoryRegistry()
     manifest = await put(registry)
     async with open_store(tmp_path) as store:

@@ -23,7 +23,9 @@ LONG = 30.0
 
 
 class Rounds:
-    """A script of rounds without processes. Each number says how many runs a round ends; None is an error."""
+    """A replacement for sweep rounds that ends no processes. Each round takes the next item of ``script``: the number of runs
+    that it ends, or None for an error.
+    """
 
     def __init__(self, script: Sequence[int | None]) -> None:
         self.script = list(script)
@@ -153,7 +155,7 @@ async def test_many_real_runs_end_in_a_few_rounds(tag: str) -> None:
 
 @pytest.mark.parametrize("conducts", [True, False])
 async def test_a_cancelled_caller_does_not_block_others(conducts: bool) -> None:
-    """Callers should shield their sweep from cancellation. If one does not, the others are not affected."""
+    """Callers should shield their sweep from cancellation. If one caller does not, the others still get their results."""
     shared = SharedSweep(Rounds([]))
     results: list[SweepResult] = []
 

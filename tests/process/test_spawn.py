@@ -96,8 +96,8 @@ def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.Mo
 
 def test_the_ledger_has_the_run_before_the_child_exists(tag: str, tmp_path: Path) -> None:
     class Watching(ProcessLedger):
-        """A ledger that makes two checks: before the intent is written, no child exists; before the row is completed, it has no
-        pid.
+        """A ledger that makes two checks: no child exists before the intent is written, and the row has no pid before it is
+        completed.
         """
 
         def intend(self, token: str) -> None:

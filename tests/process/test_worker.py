@@ -130,7 +130,7 @@ async def test_a_failing_sink_ends_the_worker(tag: str) -> None:
 
 
 async def test_a_worker_may_clean_up_within_its_grace(tag: str, tmp_path: Path) -> None:
-    """The cleanup succeeds even if the worker writes more than fits into the pipe."""
+    """The cleanup succeeds even if the worker writes more than fits into the pipe, because its output is still read."""
     script = (
         "import os, signal, sys, pathlib\n"
         "def end(*_):\n"

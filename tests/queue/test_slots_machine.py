@@ -274,7 +274,9 @@ def test_the_number_of_remembered_slow_packages_is_bounded() -> None:
 
 
 def test_a_share_is_computed_from_the_usable_slots() -> None:
-    """There are two slots for all work. So the share of a source is half of these two, and not half of the eight downloads."""
+    """There are two slots for all work. So one source may use half of these two, and not half of the eight slots for
+    downloads.
+    """
     limits = SlotLimits(work=2)
     state, granted = after(
         *(Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(4)), limits=limits

@@ -136,7 +136,9 @@ def test_bad_packages_of_one_source_do_not_delay_others(
 def test_bad_packages_of_many_namespaces_delay_others_only_once(
     limits: SlotLimits, bad: int, kind: Kind, others: list[int]
 ) -> None:
-    """Each bad package hangs once. Then all of them share the slots for slow packages, and good work waits only for good work."""
+    """Each bad package can hang once in an ordinary slot. After that, all bad packages share the slots for slow packages, and
+    the work of good packages waits only for other good work.
+    """
     hanging = [Work(kind, f"bad{number}.x", f"bad{number}.example", 0, True) for number in range(bad)]
     begun = fresh(limits)
     usable = min(begun.kinds[kind].limit, begun.work.limit)

@@ -55,7 +55,7 @@ limits = st.builds(
 
 
 class SlotsMachine(RuleBasedStateMachine):
-    """A model of the shell (`wharfinger.queue.slots`) that counts the slots itself."""
+    """A model of `wharfinger.queue.slots`, the code that drives the state machine. The model counts the slots itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,8 +97,8 @@ class SlotsMachine(RuleBasedStateMachine):
         return (self.asked[other][0] is Kind.API) is (kind is Kind.API)
 
     def served(self, kind: Kind, package: str, able: set[tuple[Kind, str]]) -> None:
-        """Count one overtaking for each waiting group and package that could have had this slot, and reset the counts of the
-        group and the package that got it.
+        """Record which group and package got a slot, and reset their counts of overtakings. Count one overtaking for each
+        waiting group and package that could have got this slot.
         """
         group = group_of(package)
         for each in [key for key in self.overtaken_groups if key[:2] == (kind, group)]:

@@ -22,7 +22,9 @@ A, B = Enqueued(1, "a", 1, 0.0), Enqueued(2, "b", 1, 0.0)
 
 
 def state(*heads: Head) -> QueueState:
-    """Return a queue state with one lane for each of these heads. One task waits behind each head."""
+    """Return a queue state with one lane for each of ``heads``. A lane consists of its head and one task that waits
+    behind it.
+    """
     return QueueState(lanes={f"lane {index}": Lane(head, Fifo.of([B])) for index, head in enumerate(heads)})
 
 

@@ -387,7 +387,9 @@ async def test_a_suspended_package_is_checked_when_it_is_resumed(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_a_terminating_namespace_overrides_the_guard(tmp_path: Path) -> None:
-    """The namespace deletes its objects in any case, and would wait forever for the finalizer of the Application."""
+    """The removal of an Application is held because of a dependent, until the Application's namespace is deleted. Then the
+    removal begins, because the namespace would otherwise wait forever for the Application's finalizer.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await push(world, package(tmp_path, "shop"))

@@ -111,8 +111,8 @@ async def test_maintenance_changes_no_generated_values(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_overrides_of_the_first_revision_survive_a_restart_without_new_random_values(tmp_path: Path) -> None:
-    """The objects have overrides from the first revision on. When the overrides change, daemons on other hosts apply them to
-    the original render in the record, and do not render again.
+    """The objects have overrides from the first revision on. When the overrides change, a daemon on another host applies them
+    to the original render in the record, and does not render again.
     """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -159,8 +159,8 @@ async def test_later_runs_in_the_installing_process_generate_nothing(tmp_path: P
 
 @pytest.mark.slow
 def test_a_generated_password_survives_other_changes_of_the_spec(tmp_path: Path) -> None:
-    """The overrides or the maintenance mode are changed with kubectl. At each change, a new daemon with an empty state folder
-    runs.
+    """The spec changes four times: overrides are set, maintenance begins and ends, and the overrides are removed. Each change
+    is processed by another daemon, which starts with an empty state folder.
     """
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)
@@ -316,7 +316,9 @@ async def test_an_older_record_with_overrides_is_used_while_they_are_unchanged(t
 
 @pytest.mark.slow
 async def test_changed_global_values_outside_the_chart_keep_an_older_record(tmp_path: Path) -> None:
-    """The global values change while no daemon runs, so the next daemon runs all packages again. The record is still used."""
+    """The global values change while no daemon runs, so the next daemon runs all packages again. The chart does not read these
+    values, so its recorded render is still used.
+    """
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
     chart(tmp_path / "modules" / "web", "web", "1.0.0", FILES)

@@ -79,7 +79,9 @@ async def test_only_one_module_of_a_group_is_on_and_the_next_replaces_it(tmp_pat
 
 @pytest.mark.slow
 async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """The installed Module is the last of the group by name. It stays installed, whichever Module is loaded first."""
+    """The installed Module is the last of its group by name. After the restart, it stays installed, whichever Module of the
+    group is loaded first.
+    """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()
@@ -110,7 +112,9 @@ async def test_a_restart_installs_no_other_module_of_the_group(tmp_path: Path) -
 
 @pytest.mark.slow
 async def test_a_restart_without_a_state_folder_installs_no_other_module_of_the_group(tmp_path: Path) -> None:
-    """A daemon can lose its state folder together with its pod. The package of the installed Module is downloaded last."""
+    """The second daemon has no state folder, as after the daemon has lost it together with its pod. It downloads the package of
+    the installed Module last.
+    """
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.repository()

@@ -50,7 +50,9 @@ async def test_a_module_folder_may_have_a_weight_and_no_version(tmp_path: Path) 
 
 
 async def test_a_module_folder_may_be_a_link(tmp_path: Path) -> None:
-    """The module has the name of the link, without the weight. The link leads out of the modules directory."""
+    """The link leads out of the modules directory. The module gets its weight from the number at the beginning of the link's
+    name, and its name from the rest.
+    """
     tuner(tmp_path / "elsewhere" / "checkout", "sleep: 7\n")
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "010-sysctl-tuner").symlink_to(tmp_path / "elsewhere" / "checkout")

@@ -160,7 +160,9 @@ async def test_secret_global_values_are_masked_in_the_output_of_all_hooks(
 
 
 async def test_global_settings_are_in_the_configuration_values_of_every_hook(tmp_path: Path) -> None:
-    """Global hooks, Modules' hooks and enabled scripts all get them in the field ``global`` (spec/hook-protocol §1.6)."""
+    """Global hooks, hooks of Modules and enabled scripts all get the global settings in the field ``global``
+    (spec/hook-protocol §1.6).
+    """
     note = f'jq -c . "$CONFIG_VALUES_PATH" >>"{tmp_path}/notes"'
     write(
         tmp_path / "modules",

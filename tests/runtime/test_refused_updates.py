@@ -37,7 +37,7 @@ CRDS = ResourceType(
 
 
 def refused(world: World) -> Callable[[JsonObject], bool]:
-    """Return a check that the newest spec of ham was reconciled, and is refused."""
+    """Return a function that checks whether the newest specification of the Module ``ham`` was reconciled, and is refused."""
     least = world.generations.get(("", "ham"), 1)
     is_cycle = has_reason("DependencyCycle")
     return lambda obj: is_cycle(obj) and find_int(obj, "status", "observedGeneration") >= least
@@ -143,7 +143,7 @@ async def test_a_run_ordered_during_loading_does_not_run_the_refused_version(tmp
 
 @pytest.mark.slow
 async def test_a_refused_version_runs_once_the_cycle_is_removed(tmp_path: Path) -> None:
-    """The version is then installed with its CRDs, which the previous version did not have."""
+    """Once the cycle is removed, the refused version is installed with its CRDs, which the previous version did not have."""
     place = package(tmp_path, "ham", BOTH, version="1.1.0")
     write(place, {"crds/hams.yaml": CRD})
     async with open_world(tmp_path) as world:

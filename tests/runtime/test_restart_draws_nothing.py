@@ -107,7 +107,9 @@ def ready(running: Program, *names: str) -> None:
 
 @pytest.mark.slow
 def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
-    """Some packages were installed before another package added a kind to the cluster, or before another Module was enabled."""
+    """After some packages were installed, another package has added a kind to the cluster, and another Module was enabled.
+    Nevertheless, a restarted daemon renders no package again.
+    """
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"

@@ -196,7 +196,9 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
 
 @pytest.mark.slow
 async def test_another_package_replaces_a_failing_afterall_hook(tmp_path: Path) -> None:
-    """The Module ``global`` gets another package, with a correct hook. It is installed although the old hook fails."""
+    """The Module ``global`` gets another package, whose hooks succeed. The new package is installed although the old hook
+    fails.
+    """
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
     async with failing_at_the_end(tmp_path) as notes:
         await notes.world.change("", "global", {"packageName": "mended"})
@@ -266,7 +268,7 @@ async def test_afterall_hooks_waiting_for_an_uninstall_yield_to_newer_settings(t
 
 @pytest.mark.slow
 async def test_removing_the_global_module_removes_its_enabled_flags(tmp_path: Path) -> None:
-    """A Module that only a flag of a global hook has enabled is uninstalled. Other Modules stay.
+    """If only a flag of a global hook has enabled a Module, the Module is uninstalled. Other Modules stay.
 
     A new Module ``global`` begins without flags.
     """

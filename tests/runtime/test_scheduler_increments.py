@@ -73,7 +73,7 @@ def random_event(random: Numbers, graph: Graph, *, groups: bool) -> Event:
 
 
 def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
-    """Check what the node is parked on: exactly what it lacks if it is idle, and nothing otherwise.
+    """Check what a node is parked on. An idle node is parked on everything that it lacks, and any other node is not parked.
 
     The index of the fixpoint engine and the entry of the node must agree.
     """

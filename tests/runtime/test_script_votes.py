@@ -127,7 +127,7 @@ async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loade
 @pytest.mark.sampled
 @pytest.mark.parametrize("how", ["votes no again", "dns is removed"])
 async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded(tmp_path: Path, how: str) -> None:
-    """All Modules are loaded either when ``dns`` is loaded, or when ``dns``, the only Module that is not loaded, is removed."""
+    """Only ``dns`` is not loaded at first. All Modules are loaded once ``dns`` is loaded, or once it is removed."""
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "held").touch()
@@ -148,8 +148,9 @@ async def test_a_negative_vote_uninstalls_the_module_once_all_modules_are_loaded
 
 @pytest.mark.slow
 async def test_a_suspended_module_disabled_by_its_script_does_not_count_as_installed(tmp_path: Path) -> None:
-    """The module ``rival`` excludes ``scripted``. The next daemon enables ``rival``, although it does not run the scripts of
-    suspended modules.
+    """The script of ``scripted`` disables it, and then a user suspends it. The module ``rival`` excludes ``scripted``.
+
+    After a restart, the daemon enables ``rival``, although it does not run the scripts of suspended modules.
     """
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
     async with open_ground(tmp_path) as ground:

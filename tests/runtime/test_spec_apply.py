@@ -67,7 +67,9 @@ async def test_start_and_end_of_maintenance_make_one_revision_each(tmp_path: Pat
 
 @pytest.mark.slow
 async def test_an_incomplete_release_is_applied_even_under_maintenance(tmp_path: Path) -> None:
-    """During maintenance, a release is applied only until it is deployed and its objects have the label of maintenance."""
+    """During maintenance, a release that is not complete is still applied until it is deployed and its objects have the label
+    of maintenance. After that, changes are not applied any more.
+    """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0", {"templates/named.yaml": NAMED})
         await world.repository()

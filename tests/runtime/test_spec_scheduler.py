@@ -1,5 +1,5 @@
-"""Cases and weaknesses of the scheduler of the public peer that spec/runtime describes, as far as no other test of the scheduler
-covers them.
+"""Test cases and known weaknesses of another scheduler, that of the public program in spec/runtime. Cases that other tests of
+the scheduler cover are left out.
 """
 
 from pathlib import Path
@@ -23,7 +23,9 @@ def scheduled(effects: tuple[object, ...]) -> list[str]:
 
 
 def test_any_number_of_runs_can_be_ordered_at_once() -> None:
-    """The peer of spec/runtime sends the ordered runs to a bounded channel while it holds a lock. Here, `apply` returns them."""
+    """The scheduler in spec/runtime sends the ordered runs to a bounded channel while it holds a lock, so many runs could block
+    it. Here, `apply` returns the runs.
+    """
     scheduler = Scheduler()
     names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]
     for name in names:
@@ -37,8 +39,8 @@ def test_any_number_of_runs_can_be_ordered_at_once() -> None:
 
 
 def test_the_end_of_an_older_run_does_not_complete_a_newer_one() -> None:
-    """In the peer of spec/runtime, the end of an older run also completes a newer run of the same node. Here it completes only
-    the older run, and dependents wait for the newer one.
+    """In the peer that spec/runtime describes, the end of an older run also completes a newer run of the same node. Here it
+    completes nothing, and dependents wait for the end of the newer run.
     """
     scheduler = Scheduler()
     scheduler.apply(Resumed())

@@ -85,9 +85,10 @@ class Watch:
         return runs[len(self.before[name])] if len(runs) > len(self.before[name]) else None
 
     def begun_s(self, name: str) -> float:
-        """Return the time at which the successor's first task began, or infinity if it has not begun.
+        """Return the time at which the first task of the operation that superseded the earlier one began, or infinity if it has
+        not begun.
 
-        If the successor has no tasks, return the time at which the interrupted task ended.
+        If the new operation has no tasks, return the time at which the interrupted task ended.
         """
         first = self.first(name)
         if self.how == "suspend" and self.stalled.placed[name] is Where.DOWNLOAD:

@@ -80,7 +80,7 @@ async def of(world: World, name: str) -> str:
 
 
 def looked_at(world: World, name: str, holds: Callable[[JsonObject], bool]) -> Callable[[JsonObject], bool]:
-    """Return a check that ``holds`` is true, and that the newest generation of a Module was reconciled."""
+    """Return a function that checks whether ``holds`` is true, and whether the newest generation of a Module was reconciled."""
     least = world.generations.get(("", name), 1)
     return lambda obj: holds(obj) and find_int(obj, "status", "observedGeneration") >= least
 
@@ -188,8 +188,8 @@ async def test_a_run_ordered_during_a_parked_update_does_not_hold_its_tier(tmp_p
 
 
 async def base_that_runs(world: World, folder: Path) -> None:
-    """Push a package ``base``, whose hook does not end while there is a file ``held``, and a package ``shop``, which needs
-    ``base``. Create only ``base``, suspended.
+    """Push two packages: ``base``, whose hook does not end while there is a file ``held``, and ``shop``, which needs ``base``.
+    Create only ``base``, and suspend it.
     """
     body = f'cd "{folder}"\n[ -e held ] || exit 0\necho >reached\nwhile [ -e held ]; do sleep 0.02; done'
     await world.repository()

@@ -57,7 +57,9 @@ def open_calls(frame: FrameType | None) -> list[FrameType]:
 
 @dataclass
 class Way:
-    """A path of calls through the places that `at` adds. One place begins the path, and another one ends it."""
+    """The files of Wharfinger through which an input passes. `at` adds the functions whose calls are observed. The path begins
+    at a call of one of these functions, and ends at a call of another one.
+    """
 
     stations: list[str] = field(default_factory=list)
     is_begun: bool = False
@@ -67,7 +69,7 @@ class Way:
     def at(
         self, stack: ExitStack, owner: object, call: str, file: str, *, begins: str | None = None, ends: bool = False
     ) -> None:
-        """Add a place: the function ``owner.call``, which is defined in ``file``.
+        """Observe the calls of the function ``owner.call``, which is defined in ``file``.
 
         If ``begins`` is "", the path begins at the first call of this function. If ``begins`` is another text, the path begins at
         the first call whose last argument is this text. If ``ends`` is true, the path ends at the first call of this function.

@@ -332,7 +332,9 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
 
 
 def with_go_type(entry: Object, expected: str, go: Object) -> Object:
-    """Return the entry of a list or map. Add its Go type, unless this is the expected type and contains no pointer."""
+    """Return the entry of a list or map with its Go type. The type is left out if it is the expected one and contains no
+    pointer.
+    """
     found = go.get("type")
     return {**entry, "g": found} if found and (found != expected or "*" in expected) else entry
 

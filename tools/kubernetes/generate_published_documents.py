@@ -97,9 +97,10 @@ def _file_name(name: str) -> str:
 
 
 def made(given: Documents, before: Documents, sent: Documents, kinds: list[dict[str, Any]], version: str) -> Documents:
-    """Return the published documents in ``given``, changed to the documents that a server would send.
+    """Convert the published documents in ``given`` to the documents that a server of this version would send.
 
-    ``before`` has the published documents of the known version, and ``sent`` the documents that a server of this version sends.
+    ``before`` has the published documents of the known version, and ``sent`` the documents that a server of the known version
+    sends.
     """
     found: Documents = {}
     for name, document in given.items():
@@ -164,8 +165,8 @@ def _merged(given: Any, before: Any, sent: Any) -> Any:
 
 
 def _reached(document: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return the needed definitions: those that the paths refer to, those in ``known``, and those that needed definitions refer
-    to.
+    """Return the definitions that are needed: those in ``known``, those that the paths refer to, and those that other needed
+    definitions refer to.
     """
     definitions: dict[str, Any] = document["definitions"]
     todo, found = _references({"paths": document["paths"]}) | (known & set(definitions)), set[str]()

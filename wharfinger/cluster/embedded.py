@@ -108,7 +108,7 @@ def _last_port(kubeconfig: Path) -> int:
 
 
 async def _wait_ready(worker: Worker) -> EmbeddedError | None:
-    """Wait for the line that the child prints once it accepts requests. Return the error if it does not start, else None."""
+    """Wait until the child has printed that it accepts requests, and return None. If the child fails, return the error."""
     said = b""
     with trio.move_on_after(START_S):
         while b"\n" not in said and len(said) < _LINE_BYTES:

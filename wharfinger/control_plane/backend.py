@@ -71,9 +71,9 @@ class Backend:
         """The number of commits that failed."""
 
     def observe(self, observer: Callable[[Change], None]) -> None:
-        """Report every change to ``observer``, in order, before the verb that made it returns.
+        """Call ``observer`` for each change, in order. Each call is made before the verb that made the change returns.
 
-        If a change cannot be committed, ``observer`` also receives the changes that undo it.
+        If a change cannot be committed, ``observer`` is also called for the changes that undo it.
         """
         self._observers.append(observer)
 
@@ -158,7 +158,9 @@ class Backend:
         return self._reported(self.storage.delete(key))
 
     def _reported(self, change: Change) -> JsonObject:
-        """Report a change, and return the written object; if the storage has already committed it, report the commit too."""
+        """Notify observers of a change, and return the written object. If the storage commits every write at once, also report
+        the commit.
+        """
         self._uncommitted.append(change)
         self._notify_observers(change)
         if self.settled:
@@ -171,7 +173,7 @@ class Backend:
 
 
 class View(msgspec.Struct, frozen=True):
-    """A backend as one request sees it (a ``ClusterView``)."""
+    """One request's view of a backend (a ``ClusterView``)."""
 
     _backend: Backend
     dry_run: bool

@@ -138,8 +138,10 @@ def _control_plane(args: argparse.Namespace) -> int:
         )
     try:
         check_replaceable(args.kubeconfig)
-    except (OSError, ValueError) as error:
-        return _fail(f"--kubeconfig: {error}; give the path of a new file, or move the existing file away")
+    except ValueError as error:
+        return _fail(f"--kubeconfig: {error}")
+    except OSError as error:
+        return _fail(f"--kubeconfig: {error}; give the path of a file that this user can read, or of a new file")
     try:
         token = new_token() if args.token_file is None else kept_token(args.token_file)
     except (OSError, ValueError) as error:

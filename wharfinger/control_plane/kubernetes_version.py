@@ -44,7 +44,7 @@ def chosen() -> str:
 
 
 def table(path: Path) -> Path:
-    """Return the file of a table in the chosen version; ``path`` is its file in the default version."""
+    """Return the file of a table for the chosen version of Kubernetes; ``path`` is the file for the default version."""
     version = chosen()
     if version == DEFAULT:
         return path

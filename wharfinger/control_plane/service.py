@@ -147,7 +147,7 @@ def assemble(
 
 
 def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) -> ControlPlane:
-    """Return the control plane with a handler in front of it that injects faults."""
+    """Return the control plane with a request handler that injects faults before the control plane's own handler."""
     handler, backend = control_plane.handler, control_plane.backend
 
     def past(back: int) -> Handler:

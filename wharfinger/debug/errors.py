@@ -10,8 +10,8 @@ class DebugSocketError(DebugError, OSError):
 
 
 class MetricsAddressError(DebugError, OSError):
-    """A daemon cannot listen for scrapers of its metrics. The class is an OSError, so that callers treat it like the error of
-    any listener.
+    """A daemon cannot listen on the address for its metrics. The class is an OSError, so that callers handle it like the
+    failure of any other listener.
     """
 
 

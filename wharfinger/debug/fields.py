@@ -26,7 +26,7 @@ def duration(seconds: float) -> str:
 
 
 def read_time(value: JsonValue, key: str) -> datetime:
-    """Return the time under ``key``, in UTC."""
+    """Return the time that ``value`` has under ``key``, in UTC."""
     text = need_str(value, key)
     moment = parse_time(text)
     if moment is None:

@@ -158,7 +158,7 @@ class Tools:
         return _cut(await self._planned([*map(self._inside, files)], self._inside(packages), kubernetes_version))
 
     def _inside(self, name: str) -> Path:
-        """Return the path of a file that may be read. Raises ToolInputError."""
+        """Return the path of a file. Raises ToolInputError if the file is not below the only folder that may be read."""
         path = (self._root / name).resolve()
         if not path.is_relative_to(self._root):
             raise ToolInputError(f"{name[:200]!r}: not below {self._root}, the only folder that may be read (--root)")

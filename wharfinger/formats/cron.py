@@ -38,7 +38,8 @@ from wharfinger.formats.errors import FormatError
 
 MAX_CHARACTERS: Final = 256
 _MAX_YEARS: Final = 50
-"""The number of years to search: 29 February on a certain day of the week may be forty years away, if 2100 is between."""
+"""The number of years in which the next match is searched. 29 February on a certain day of the week may be forty years away,
+because 2100 is not a leap year."""
 _SECOND: Final = timedelta(seconds=1)
 _PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -254,13 +255,17 @@ def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta,
 
 
 def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:
-    """Return how long before ``moment`` the clock showed the same time already; None if it did not."""
+    """Return how long ago a clock in this zone showed the same time before, because the clock was set back since then; None if
+    it did not show this time before.
+    """
     local = moment.astimezone(zone)
     return moment - local.replace(fold=0).astimezone(UTC) if local.fold else None
 
 
 def _last_repeated(moment: datetime, length: timedelta, zone: tzinfo) -> datetime:
-    """Return the last second of the repeated period that contains ``moment`` and is at most ``length`` long."""
+    """Return the last second of the period, around ``moment``, in which a clock in this zone repeats times because it was set
+    back. The period ends less than ``length`` after ``moment``.
+    """
     inside, beyond = moment, moment + length
     while beyond - inside > _SECOND:
         middle = inside + (beyond - inside) // 2 // _SECOND * _SECOND

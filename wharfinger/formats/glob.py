@@ -30,7 +30,7 @@ _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def path_glob(pattern: str) -> re.Pattern[str]:
-    """Return an expression that matches whole paths. The paths must not begin or end with a slash.
+    """Return a regular expression for a glob pattern. It matches whole paths, which must not begin or end with a slash.
 
     A pattern that is too long matches nothing.
     """

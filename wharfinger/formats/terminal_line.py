@@ -20,7 +20,7 @@ def fitted(text: str, columns: int) -> str:
 
 
 def redrawn(line: str, before: str) -> str:
-    """Return the characters that replace the line ``before``, on which the cursor is."""
+    """Return the characters to print so that ``line`` replaces ``before``, the line that the cursor is on."""
     return f"\r{line}{' ' * max(width(before) - width(line), 0)}"
 
 

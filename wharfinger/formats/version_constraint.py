@@ -243,7 +243,8 @@ def _tilde(bound: _Bound) -> _Interval:
 
 
 def _caret(bound: _Bound) -> _Interval:
-    """Return the versions from the bound on with the same parts up to the first non-zero part.
+    """Return the range of a caret constraint: the versions from the bound on that have the same parts as the bound, up to its
+    first part that is not zero.
 
     If all given parts are zero, all of them stay the same: ``^0.0`` is any 0.0.z.
     """

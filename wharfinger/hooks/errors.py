@@ -1,6 +1,7 @@
 """The error for hooks that cannot be loaded or run, or whose results are refused.
 
-If a hook that runs for a binding fails by itself, the run has an outcome that says so, and no error is raised.
+If a hook runs for a binding and fails, for example with an exit status, no error is raised: the outcome of the run reports the
+failure.
 """
 
 

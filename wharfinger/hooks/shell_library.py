@@ -24,7 +24,9 @@ _OTHER_NAME: Final = "framework"
 
 
 def binds() -> Mapping[str, Path]:
-    """Return the read-only mounts of a sandbox: a map from the place in it to the file or folder that is mounted there."""
+    """Return the read-only mounts that make the library available in a sandbox. Each key is a path in the sandbox, and its
+    value is the file or folder that is mounted there.
+    """
     return {
         f"/{_LIBRARY}": FOLDER / _LIBRARY,
         f"/{_FRAGMENTS}": FOLDER / _FRAGMENTS,
@@ -38,7 +40,7 @@ def environment(inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def missing_library_advice(output: str, root: Path = Path("/")) -> str:
-    """Return advice to append to the error of a hook; empty unless the hook did not find the library at the root.
+    """Return advice to append to the error of a hook that did not find the library at the root; empty for any other error.
 
     ``output`` is the output of the hook. The check works for shells that report errors in any language, because it searches
     for the library's file name. Blocking.

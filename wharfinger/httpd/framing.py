@@ -63,8 +63,8 @@ class H11Framing:
 
 
 class LeanFraming:
-    """The framing of the answer to an ordinary request: it uses HTTP/1.1, is no HEAD, and does not ask to close the
-    connection.
+    """The framing of the answer to an ordinary request. Such a request uses HTTP/1.1, is not a HEAD request, and does not ask
+    to close the connection.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> RequestHead:
-    """Return the head of ``event``. Raises RefusedRequestError: 400, 413, 417, 431, 501 (CONNECT) or 505."""
+    """Return the head of ``event``. Raises RefusedRequestError with the status 400, 413, 417, 431, 501 (for CONNECT) or 505."""
     method = event.method.decode("ascii")
     if not event.http_version.startswith(b"1."):
         raise RefusedRequestError(505, "this server speaks HTTP/1.1")

@@ -21,7 +21,7 @@ class BodyHolder(Protocol):
         ...
 
     def retire(self, reason: str) -> None:
-        """Close the connection immediately if it is slow."""
+        """Close the connection immediately if its client is `slow`, otherwise after the current answer."""
         ...
 
 

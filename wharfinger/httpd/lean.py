@@ -31,7 +31,9 @@ _MOST_REMEMBERED: Final = 2048
 
 
 def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[RequestHead, int] | None:
-    """Return the head at the beginning of ``data``, and the index of the body; None if the head is incomplete or not ordinary."""
+    """Return the head at the beginning of ``data``, and the index of the body; None if the head is incomplete, or has to be
+    left to h11.
+    """
     end = data.find(b"\r\n\r\n", 0, header_bytes)
     line = _LINE.match(data)
     if end < 0 or line is None or line[1] in _NOT_PLAIN_METHODS:
@@ -52,7 +54,7 @@ def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Reque
 
 
 def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
-    """Return the headers and the length of the body; None if the request is not ordinary."""
+    """Return the headers and the length of the body; None if the headers are unusual, so that h11 must read the request."""
     if _BLOCK.fullmatch(block) is None:
         return None
     found = _HEADER.findall(block)
@@ -112,7 +114,7 @@ def write_chunk(data: bytes) -> bytes:
 
 _WORTH_KEEPING: Final = 4096
 _latest: Final = [b"", b"0\r\n\r\n"]
-"""The latest chunk of at least _WORTH_KEEPING bytes, without and with its frame."""
+"""The latest chunk of at least _WORTH_KEEPING bytes, and the same chunk with its frame."""
 
 
 LAST_CHUNK: Final = b"0\r\n\r\n"

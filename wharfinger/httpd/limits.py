@@ -12,7 +12,7 @@ _MAY_BE_ZERO: Final = frozenset(
 class HttpLimits:
     """The limits of a server. ``body_bytes``, ``large_bodies_bytes``, ``linger_bytes`` and the pauses may be 0.
 
-    Raises ValueError if one of these is negative, or if one of the others is below 0.001.
+    Raises ValueError if one of these limits is negative, or if any other limit is below 0.001.
 
     In the worst case, a server holds ``connections * (header_bytes + body_bytes)`` bytes of requests in memory. If
     ``large_bodies_bytes`` is not 0, the bound is ``large_bodies_bytes + connections * (header_bytes + SMALL_BODY)``.
@@ -23,8 +23,8 @@ class HttpLimits:
     body_bytes: int = 4 * 1024 * 1024
     """The maximum size of a request body; a larger one is answered with 413."""
     large_bodies_bytes: int = 0
-    """The maximum declared size of all bodies above SMALL_BODY together; a request beyond it is answered with 503. 0: no
-    limit.
+    """The maximum total size of all request bodies above SMALL_BODY that are received at the same time, as their requests
+    declare it. A request that exceeds it is answered with 503. 0 means no limit.
     """
     idle_s: float = 120.0
     """The time within which the next request on a connection must begin."""
@@ -47,8 +47,9 @@ class HttpLimits:
     answer.
     """
     useless_pause_s: float = 0.0
-    """The pause before the server accepts a further connection. It is added up for all connections that have ended after an
-    invalid request or without a valid one. It bounds the processor time that clients can use up with such connections.
+    """The pause that a useless connection causes: one that ended after an invalid request, or without a valid request. The
+    pauses are added up, and the server waits for the sum before it accepts the next connection. This limits the processor
+    time that clients can use up with such connections.
     """
     closed_pause_s: float = 0.0
     """Like ``useless_pause_s``, but for connections that the server has closed because of ``of_process``."""

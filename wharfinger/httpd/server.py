@@ -24,7 +24,8 @@ log: Final = logging.getLogger(__name__)
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPT_PAUSE_S: Final = 0.1
 _LEAST_PAUSE_S: Final = 0.05
-"""The shortest pause between connections, in seconds. Shorter ones are added up: a wake-up costs more than closing a connection.
+"""The shortest pause before the next connection is accepted, in seconds. Shorter pauses are summed until they reach this value,
+because a wake-up of this task costs more than closing a connection.
 """
 _RECONSIDER_S: Final = 0.25
 """The time, in seconds, after which the server ends one more open connection if a new client is still waiting."""
@@ -75,7 +76,9 @@ class _Server:
     async def accept(
         self, listener: trio.abc.Listener[trio.abc.Stream], intake: trio.CancelScope, connections: trio.Nursery
     ) -> None:
-        """Accept connections on one listener until the server is drained; ``connections`` is the nursery of the server."""
+        """Accept connections on one listener until ``intake`` is cancelled. A task in ``connections`` serves each
+        connection.
+        """
         with intake:
             async with listener:
                 while True:
@@ -94,9 +97,9 @@ class _Server:
                     connections.start_soon(self._serve, connection, name="http connection")
 
     def _is_at_process_limit(self, peer: Peer | None) -> bool:
-        """Return whether a process has as many connections as allowed.
+        """Return whether the process at the other end has as many connections as one process may have.
 
-        A process of another pid namespace has the id 0, and no limit.
+        There is no limit for processes of other pid namespaces, because all of them have the id 0 here.
         """
         if peer is None or peer.pid == 0 or len(self._open) < self._limits.of_process:
             return False

@@ -29,7 +29,9 @@ class RefusedRequestError(Exception):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A decoded target. ``query`` keeps repeated keys; ``path`` starts with ``/``, or is ``*`` (for OPTIONS)."""
+    """A decoded request target. ``query`` has all values of a repeated key. ``path`` starts with ``/``, or is ``*`` (for
+    OPTIONS).
+    """
 
     path: str
     query: Mapping[str, tuple[str, ...]]

@@ -97,12 +97,16 @@ class JudgedRequest:
     """The body of the answer, a Status in JSON, if the request failed."""
 
     def refused(self) -> Access:
-        """Return the refused access that the answer names, or else ``access``. For an apply, its verb may be ``create``."""
+        """Return the refused access. It is the access that the answer names, or ``access`` if the answer names none. For an
+        apply, the answer may name the verb ``create`` instead of ``patch``.
+        """
         found = refusal_of(self.message.replace('\\"', '"'))
         return self.access if found is None else found.access
 
     def accesses(self) -> tuple[Access, ...]:
-        """Return all accesses that the request needs: ``access``, and ``create`` if a patch or an update created its object."""
+        """Return all accesses that the request needs: ``access`` itself, and ``create`` if the request was a patch or an update
+        that created an object.
+        """
         if self.code == CREATED and self.access.verb in ("patch", "update"):
             return (self.access, replace(self.access, verb="create"))
         return (self.access,)

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import Final
 
 LIBRARIES: Final = ("cryptography", "re2")
-"""The import names of the libraries."""
+"""The names by which Python imports the libraries of the extra."""
 
 
 def missing_libraries() -> str:

@@ -26,7 +26,7 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
-"""The largest size of a list key or a set item in a path: the largest size of an object, after escaping."""
+"""The largest size of a list key or a set item in a path. It is the largest size that an object can have after escaping."""
 MOST_REMEMBERED: Final = 4096
 """The size in bytes up to which a FieldsV1 is cached."""
 

@@ -98,7 +98,9 @@ def _parsed_time(text: str, layout: str) -> tuple[int, ...]:
 
 
 def _time_step(step: str, rest: str) -> tuple[int | None, str]:
-    """Return the value of one step of a layout and the rest of the text; None if the value is missing."""
+    """Parse the part of a time that one element of a Go time layout describes. Return its value (None if it is missing), and
+    the rest of the text.
+    """
     match step:
         case "-" | "T" | ":":
             return (0, rest[1:]) if rest.startswith(step) else (None, rest)
@@ -152,7 +154,7 @@ def read_base64(text: str) -> str:
 
 
 def _bad_byte(text: str) -> int:
-    """Return the position at which Go's decoder fails."""
+    """Return the position of the byte at which Go's base64 decoder fails."""
     data = text.encode(errors="surrogatepass")
     places = [(index, chr(byte)) for index, byte in enumerate(data) if byte not in b"\r\n"]
     for at, (index, char) in enumerate(places):

@@ -15,8 +15,8 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, Shap
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED: Final = 3 * 1024 * 1024
-"""The limit for all copies and all moves to a deeper place together, roughly in characters of JSON. The kube-apiserver has the
-same limit for copies.
+"""The limit on the total size of the values that a patch copies or moves to a deeper place, roughly in characters of JSON. The
+kube-apiserver has the same limit for copies.
 """
 
 _SHOWN: Final = 200

@@ -14,7 +14,7 @@ import re2
 USUAL_BYTES: Final = 8 * 1024 * 1024
 """The memory limit of a compiled program with its caches; 64 such programs are cached."""
 LARGEST_BYTES: Final = 64 * 1024 * 1024
-"""The memory limit of programs for patterns that need more; four of these programs are cached."""
+"""The memory limit for a pattern whose program does not fit into USUAL_BYTES; four programs with this limit are cached."""
 MAX_SEEN: Final = 2**32
 """The bytes of text that all searches of one ``found`` may read together: several seconds of work."""
 

@@ -24,7 +24,7 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class OperationError(FormatError):
-    """An operation of a patch cannot be done; the message has the library's words."""
+    """An operation of a patch cannot be done. The message is that of the API server's library."""
 
 
 def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> JsonValue:
@@ -71,9 +71,9 @@ class _Work:
     """True if a value was copied or moved, so that the document may have become too deep."""
 
     def copy(self, value: JsonValue) -> JsonValue:
-        """Return a copy, in which the members of the objects on the paths of operations are sorted.
+        """Return a copy of the value. In objects that lie on the path of an operation, the members are sorted.
 
-        Raises OperationError if the value is too deep.
+        Raises OperationError if the value is nested too deeply.
         """
         return _copy(value, 0, self.walked)
 
@@ -136,7 +136,9 @@ class _Work:
             self.walked[id(here)] = here
 
     def _walk_all(self, here: JsonValue) -> None:
-        """Remember all objects in a tested value; their members are sorted like those of the objects on a path."""
+        """Remember a value that a ``test`` operation read, and all objects in it: their members are sorted at the end, like
+        those of the objects on a path.
+        """
         self._walk(here)
         for inner in here.values() if isinstance(here, dict) else here if isinstance(here, list) else ():
             self._walk_all(inner)

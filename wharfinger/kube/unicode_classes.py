@@ -79,7 +79,9 @@ def unicode_class(name: str, *, negated: bool) -> str | None:
 
 @lru_cache(maxsize=8)
 def _ranges(inner: str, *, negated: bool) -> str:
-    """Return the characters of a class as ranges, because ``^`` cannot negate a class inside another class."""
+    """Return the characters of a class, or if ``negated`` all other characters, as a list of ranges. A list of ranges can be
+    used inside another class, where ``^`` has no meaning.
+    """
     pattern = f"[{'^' if negated else ''}{inner}]+"
     runs = (run for codes in _CODES for run in matching.found(pattern, "".join(map(chr, codes))))
     return "".join(rf"\x{{{ord(run[0]):X}}}-\x{{{ord(run[-1]):X}}}" for run in runs)

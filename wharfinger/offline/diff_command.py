@@ -145,8 +145,8 @@ def run_diff(options: OfflineOptions, against: str, *, everything: bool = False)
 
 
 async def _sides(options: OfflineOptions, against: str, *, everything: bool) -> Sides | BuildError:
-    """Return both sides or the error. The error is not raised, because the nurseries of the pools would wrap it in an exception
-    group.
+    """Build both sides of the diff. Return an error instead of raising it, because the nurseries of the pools would wrap it in
+    an exception group.
     """
     options = options.without_filters()
     try:
@@ -206,12 +206,16 @@ def _has_package(options: OfflineOptions) -> bool:
 
 
 def _counterparts(options: OfflineOptions, root: Path, other: Path) -> list[Path]:
-    """Return the same paths on the other side, without those that do not exist there. Blocking."""
+    """Return the paths that correspond to the given ones on the other side of the comparison, without those that do not exist
+    there. Blocking.
+    """
     return [there for path in options.paths if (there := other / path.resolve().relative_to(root)).exists()]
 
 
 def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
-    """Return the other side's folder of packages: its own copy if the folder is in the tree. Blocking. Raises SourceError."""
+    """Return the folder of packages for the other side of the comparison: the folder at the same path there if ``packages`` is
+    below ``root``, otherwise ``packages`` itself. Blocking. Raises SourceError.
+    """
     if packages is None or not packages.resolve().is_relative_to(root):
         return packages
     found = other / packages.resolve().relative_to(root)

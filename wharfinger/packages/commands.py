@@ -74,7 +74,8 @@ class AddAction(Protocol):
 def add_package(parser: argparse.ArgumentParser) -> None:
     """Add ``package push PATH REFERENCE``, ``package inspect REFERENCE``, ``package check FOLDER``, and further actions.
 
-    The composition root sets ``more_actions`` as a default of the parser: functions that each add one further action.
+    The composition root sets a default ``more_actions`` of the parser. It is a list of functions, each of which adds one
+    further action.
     """
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     push = actions.add_parser(

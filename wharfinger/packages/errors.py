@@ -50,7 +50,7 @@ class TrustError(PackageError):
 
 
 class LoginRefusedError(RegistryError):
-    """The registry, or its token realm, refused the login, or demands one."""
+    """The registry or its token server has refused the login, or requires a login and got none."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, transient=False)
@@ -104,9 +104,9 @@ class LookupRefusedError(RenderError):
 
 
 class ConversionError(PackageError):
-    """Settings could not be converted to the newest version. Transient, for example, if jq was killed or too slow.
+    """Settings could not be converted to the newest version. The error is transient, for example, if jq was killed or too slow.
 
-    ``late`` is True if the conversion took too long; `package check` reports that as a fault of the programs.
+    ``late`` is True if the conversion took too long. `package check` reports this as a fault of the conversion's programs.
     """
 
     def __init__(self, message: str, *, transient: bool = False, late: bool = False) -> None:

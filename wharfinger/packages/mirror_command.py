@@ -190,7 +190,9 @@ async def _names(text: str, source: Registry, path: str) -> list[str]:
 
 
 def _layouts(root: Path) -> list[str]:
-    """Return the names of the packages in a folder of layouts, without the images that were copied with them. Blocking."""
+    """Return the names of the packages in a folder of OCI layouts. The copied images, below ``images/``, are left out.
+    Blocking.
+    """
     found = (path.parent.relative_to(root).as_posix() for path in root.rglob(LAYOUT_FILE))
     return sorted(name for name in found if name != "." and not name.startswith("images/"))
 

@@ -40,7 +40,9 @@ def add_registry_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_network_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that can apply to several registries. Not among them are --username and --password-stdin."""
+    """Add the options that can apply to several registries. The options --username and --password-stdin are for one registry,
+    and are not among them.
+    """
     parser.add_argument(
         "--plain-http",
         action="store_true",
@@ -103,7 +105,7 @@ def read_target(text: str, *, plain_http: bool) -> Target:
 
 
 def read_repository(text: str, *, plain_http: bool) -> Target:
-    """Read ``host/path``, the place below which the packages are. Raises AddressError."""
+    """Read ``host/path``, the address below which a registry has the repositories of packages. Raises AddressError."""
     address = parse_repository(text.rstrip("/"), insecure=plain_http)
     return Target(address, address.path, "", None)
 

@@ -1,7 +1,7 @@
 """The settings of the C library's memory allocator (mallopt(3)) for a process that runs for months.
 
-With its defaults, glibc creates separate heaps for threads, up to eight heaps per core. Such a heap returns little of its memory
-to the kernel after its thread has freed it. The larger the largest freed block was, the more free memory glibc keeps. After
+With its defaults, glibc creates separate heaps for threads, up to eight heaps per core. Little of the memory that is freed in
+such a heap returns to the kernel. The larger the largest freed block was, the more free memory glibc keeps. After
 `return_freed_memory`, all threads share one heap, and large blocks go back to the kernel as soon as they are freed.
 """
 
@@ -18,8 +18,8 @@ _ARENA_MAX: Final = -8
 
 
 def return_freed_memory() -> None:
-    """Set the options of this process's memory allocator, before the first thread starts. If the C library has no mallopt, do
-    nothing.
+    """Make the memory allocator of this process return freed memory to the kernel. Call this before the first thread starts. If
+    the C library has no mallopt, do nothing.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):

@@ -91,7 +91,9 @@ async def conduct(
 
 
 async def _watch_cancellation(run: Run) -> None:
-    """Report a cancellation to the machine. Runs outside of the shield, so that a cancellation reaches this task."""
+    """Wait until the caller is cancelled, and then ask the run's state machine to end the child. The rest of the run is
+    shielded from cancellation; this task is not.
+    """
     try:
         await trio.sleep_forever()
     except trio.Cancelled:
@@ -111,7 +113,7 @@ class _Output:
         self._cap = CappedOutput(limits.stdout_bytes)
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """Return the tasks that feed and drain the child."""
+        """Return the functions that read the child's output and write its input, by the name of the stream."""
         child = self._run.child
         jobs: dict[str, Callable[[], Awaitable[None]]] = {
             "stdout": lambda: self._run.pump(child.stdout, self._take_stdout),

@@ -38,13 +38,13 @@ _STAT_BYTES: Final = 4 * 1024
 class Mark:
     """The signs by which the processes of a run are found. ``pid`` is the number of the leader, of its group and of its session.
 
-    ``held``: the leader is a child of this process that is not reaped. `belonging` leaves such a leader out, because another
-    task waits for its end. If ``pid`` is 0, only the token and the user count. ``uid``: the run's own user; never root, and
-    0 if the run has no user of its own.
+    ``held`` is true if the leader is a child of this process that is not reaped. `belonging` leaves such a leader out, because
+    another task waits for its end. If ``pid`` is 0, only the token and the user count. ``uid`` is the run's own user, which is
+    never root; 0 if the run has no user of its own.
 
-    ``work_number`` and ``work_ticks`` are for a leader that is started first and gets its work later, and that starts no process
-    in between. They describe the moment when it got its work: the last pid that the kernel had given out (`last_pid`), and the
-    time (`ticks_now`). If they are 0, the leader began its work when it was started.
+    Some leaders are started before there is work for them, and start no process until they get it. For such a leader,
+    ``work_number`` is the last pid that the kernel had given out (`last_pid`) when the leader got its work, and ``work_ticks``
+    is the time of that moment (`ticks_now`). If they are 0, the leader began its work when it was started.
     """
 
     token: str
@@ -58,7 +58,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A process as the scan saw it. ``undecided``: the process was inside ``execve``, so it is not known whether it has a token.
+    """A process as the scan saw it. ``undecided``: the process was inside ``execve``, so it is not known which tokens are in
+    its environment.
 
     ``uid`` is the process's real user, or 0 if the scan did not read users.
     """
@@ -88,7 +89,9 @@ def belonging_to_each(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[list[
 
 
 class _Signs:
-    """An index of many marks by token, leader's pid and user, so that a process need not be compared with each mark."""
+    """An index of many marks by token, by the leader's pid and by user, so that a process need not be compared with every
+    mark.
+    """
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks = marks
@@ -147,7 +150,7 @@ def highest_unrelated_pid(marks: Sequence[Mark], newest_pid: bytes) -> int:
     all of them. Consider the last pid at the time when a leader got its work. All descendants of this leader have higher pids if
     three conditions hold:
 
-    * all leaders are held, and no run has a user of its own;
+    * all leaders are children of this process that are not reaped, and no run has a user of its own;
     * all leaders got their work less than YOUNG_S ago;
     * ``newest_pid`` is not lower than any of these last pids.
 
@@ -193,7 +196,10 @@ def read_process(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen
 
 
 def _environ_of_threads(pid: int) -> bytes | None:
-    """Read the environment through a thread that still has it; return None if no thread may be read."""
+    """Return the environment of a process whose main thread has ended, read through another thread of the process.
+
+    Return None if no thread can be read.
+    """
     try:
         threads = _numbers(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):

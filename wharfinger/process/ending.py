@@ -50,14 +50,14 @@ FLUSH_CANCELLED_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The child runs; the timer is the deadline."""
+    """The state while the child runs. The timer fires at the deadline of the run."""
 
     pipes: int = PIPES
 
 
 @dataclass(frozen=True, slots=True)
 class Terminating:
-    """SIGTERM was sent to the group; the timer is the grace."""
+    """The state after SIGTERM was sent to the process group. The timer fires at the end of the grace time."""
 
     ending: Ending | None
     pipes: int
@@ -66,7 +66,7 @@ class Terminating:
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """The leader has ended, but another process still holds a pipe; the timer is the drain time."""
+    """The leader has ended, but another process still holds a pipe. The timer fires at the end of the drain time."""
 
     ending: Ending | None
     pipes: int
@@ -83,7 +83,7 @@ class Killing:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """SIGKILL was sent to all processes, but the leader has not ended yet; the timer is DYING_S."""
+    """SIGKILL was sent to all processes, but the leader has not ended yet. The timer fires after DYING_S seconds."""
 
     ending: Ending | None
     pipes: int
@@ -91,7 +91,9 @@ class Dying:
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """All processes were killed, but a pipe has not been read to its end; the timer is FLUSH_S, or FLUSH_CANCELLED_S."""
+    """All processes were killed, but a pipe has not been read to its end. The timer fires after FLUSH_S seconds, or after
+    FLUSH_CANCELLED_S seconds if the run was cancelled.
+    """
 
     ending: Ending | None
     pipes: int
@@ -106,7 +108,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """The machine has given up: the leader does not die of SIGKILL."""
+    """The state machine has given up, because the leader is still alive after SIGKILL."""
 
 
 State = Running | Terminating | Draining | Killing | Dying | Flushing | Ended | Stuck
@@ -114,7 +116,7 @@ State = Running | Terminating | Draining | Killing | Dying | Flushing | Ended | 
 
 @dataclass(frozen=True, slots=True)
 class LeaderExited:
-    """The leader is a zombie now. This event comes at most once."""
+    """The leader, which is the process that was started, has exited and is a zombie now. This event comes at most once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +149,14 @@ Event = LeaderExited | PipeClosed | OutputExceeded | CancelRequested | TimerFire
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Have TimerFired sent after ``seconds``; this replaces the previous timer."""
+    """The effect of setting the timer, in place of the previous one: TimerFired arrives after ``seconds``."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class HastenTimer:
-    """Have TimerFired sent after ``seconds`` at the latest."""
+    """The effect of making sure that TimerFired arrives after ``seconds`` at the latest."""
 
     seconds: float
 
@@ -329,7 +331,7 @@ def _flush(ending: Ending | None, pipes: int) -> tuple[State, tuple[Effect, ...]
 
 
 def _cancel_grace_s(limits: Limits) -> float:
-    """Return the grace after a cancellation: never longer than the grace after the deadline."""
+    """Return the time that a cancelled run gets between SIGTERM and SIGKILL. It is never longer than after the deadline."""
     return min(limits.cancel_grace_s, limits.term_grace_s)
 
 

@@ -38,7 +38,7 @@ class WarmSlot(Generic[AnyJob]):
 
 
 class JobHandover(Generic[AnyJob]):
-    """A rendezvous between the senders of requests and the slots of a pool."""
+    """The place where senders of requests and the slots of a pool meet: each request is passed to one slot."""
 
     def __init__(self) -> None:
         self.warm = WarmSlot(self)
@@ -90,7 +90,9 @@ class JobHandover(Generic[AnyJob]):
         return slot.job
 
     def _has_given(self, job: AnyJob) -> bool:
-        """Give a request to a waiting slot, or shut it down after the close; return False if no slot waits."""
+        """Give a request to a waiting slot, and return True; return False if no slot waits. After `close`, shut the request
+        down instead, and return True.
+        """
         if self._is_closed:
             job.shut_down()
             return True

@@ -41,7 +41,9 @@ def launched(command: Command, limits: Limits) -> tuple[str, ...]:
 
 
 def needs_launcher(command: Command, limits: Limits) -> bool:
-    """Return whether a launcher starts the program. A launcher would hide the kernel's errors, so call `check` first."""
+    """Return whether the program has to be started by a launcher. If so, the caller must call `check` first, because a launcher
+    would hide the kernel's errors.
+    """
     return command.user is not None or bool(command.wrapper) or bool(_options(limits))
 
 

@@ -98,7 +98,7 @@ class ProcessLedger:
             self._table.put((token, *self._owner, pid, start_ticks))
 
     def forget(self, token: str) -> None:
-        """Record that no process of this run is alive."""
+        """Remove the entry of the run with this token, because no process of the run is alive."""
         with _translating_errors():
             self._table.delete(token)
 

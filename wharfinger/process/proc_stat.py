@@ -97,7 +97,7 @@ def _refusal(data: bytes) -> ProcFormatError:
 
 
 def parse_tokens(environ: bytes) -> frozenset[str]:
-    """Return the tokens in the environment of a process; empty if it belongs to no run."""
+    """Return the tokens of the runs to which a process belongs, from its environment; empty if it belongs to no run."""
     values = b":".join(_MARKER_VALUE.findall(environ))
     return frozenset(token for token in values.decode("utf-8", "replace").split(":") if token)
 

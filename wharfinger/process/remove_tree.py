@@ -48,7 +48,9 @@ class _Removal:
         self._fault: OSError | None = None
 
     def run(self, first: Iterable[str]) -> None:
-        """Remove everything, and raise the first OSError at the end."""
+        """Remove all entries of the folder, those named in ``first`` before the others. If anything fails, continue, and raise
+        the first OSError at the end.
+        """
         for name in first:
             # The entry may not exist, or may be a folder, which is removed with the other folders.
             with suppress(OSError):
@@ -76,8 +78,8 @@ class _Removal:
         return found
 
     def _emptied(self, folder: int) -> list[str]:
-        """Empty the top, or a folder that is directly below it. Folders inside are not removed here: they are moved to the top
-        if they are not there yet, and their names in the top are returned.
+        """Empty ``folder``, which is the top folder or directly below it, except for the folders in it. Move these folders to
+        the top folder if they are not there yet, and return their names there.
         """
         found: list[str] = []
         for name in os.listdir(folder):

@@ -53,7 +53,7 @@ from wharfinger.process.spawn import Child, Spawned, spawn
 from wharfinger.process.sweep import SweepResult
 
 CHUNK_BYTES: Final = 64 * 1024
-"""The largest piece that one call reads or writes."""
+"""The maximum number of bytes that one call reads or writes."""
 PUMPED_BYTES: Final = 16 * 1024
 """The largest piece that is passed to a sink. A piece may contain thousands of lines, and no other task runs while the sink
 processes them.
@@ -112,8 +112,9 @@ async def in_thread(function: Callable[[], _T]) -> _T:
 
 
 class Run:
-    """One child that was started. ``returncode`` and ``usage`` are known once the child is reaped, after the sweep of all other
-    processes. ``stuck`` is True if SIGKILL did not end the child in time; then a thread reaps it when the kernel lets it end.
+    """One child that was started. The child is reaped after all other processes of the run have been killed; ``returncode`` and
+    ``usage`` are known then. ``stuck`` is True if SIGKILL did not end the child in time; then a thread reaps it when the kernel
+    lets it end.
     """
 
     def __init__(self, child: Child, program: str, limits: Limits) -> None:
@@ -251,7 +252,9 @@ class Run:
         self.usage = Usage(usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024)
 
     def _give_up(self) -> None:
-        """Leave the leader to a thread that reaps it when the kernel lets it end; the thread ends with this process."""
+        """Start a thread that reaps the leader of the process group once the kernel lets it end. The thread ends with this
+        process.
+        """
         self.stuck = True
         threading.Thread(target=self.child.reap_when_dead, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
 

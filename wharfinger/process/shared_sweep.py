@@ -22,7 +22,9 @@ from wharfinger.process.sweep import SweepResult, SweptRun, sweep_round
 
 
 class SharedSweep:
-    """The sweeps of all runs that end at the same time. ``one_round`` blocks, and is run in a worker thread."""
+    """Kills the leftover processes of all runs that end at the same time. ``one_round`` performs one round for several runs; it
+    blocks, so it runs in a worker thread.
+    """
 
     def __init__(self, one_round: Callable[[Sequence[SweptRun]], None] = sweep_round) -> None:
         self._round = one_round
@@ -63,7 +65,7 @@ class SharedSweep:
                     over.set()
 
     def _hand_over(self) -> None:
-        """Wake another waiting task, which conducts the next round."""
+        """Wake another waiting task, so that it conducts the next round."""
         for swept, turn in self._waiting.items():
             if swept.result is None:
                 turn.set()
@@ -74,7 +76,7 @@ _OF_THIS_RUN: Final = trio.lowlevel.RunVar[SharedSweep]("shared sweep")
 
 
 def shared_sweep() -> SharedSweep:
-    """Return the shared sweep of this trio run."""
+    """Return the sweep that all tasks of this trio run share."""
     try:
         return _OF_THIS_RUN.get()
     except LookupError:

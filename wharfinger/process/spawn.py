@@ -2,9 +2,9 @@
 
 * The child has its own session, and so its own process group. It has no controlling terminal and no shell, and inherits only
   the descriptors that the command names.
-* The child has no parent-death signal (prctl(2), PR_SET_PDEATHSIG). The kernel sends that signal when the *thread* that started
-  the child ends, and a worker thread may end long before the daemon. The processes of a dead daemon are found through the
-  ledger and the marker.
+* The child has no parent-death signal (prctl(2), PR_SET_PDEATHSIG). The kernel would send that signal when the *thread* that
+  started the child ends, and a worker thread may end long before the daemon. The processes of a dead daemon are found through
+  the ledger and the marker.
 * The marker (:mod:`wharfinger.process.descendants`) is in the environment before the program runs. The row of the child is in the
   ledger (:mod:`wharfinger.process.ledger`) before the child exists.
 * ``Spawned.popen`` is kept until the child is reaped. If it were dropped earlier, the next Popen of any other code would reap
@@ -89,7 +89,7 @@ class Adopted:
             os.close(fd)
 
     def reaped(self, returncode: int) -> None:
-        """Do nothing: no other code of this process knows the child."""
+        """Do nothing. `Spawned.reaped` records the exit status in Popen, and an adopted child has no Popen object."""
 
     def reap_when_dead(self) -> None:
         """Wait until the child has ended, and reap it. Blocking, for as long as the child hangs in the kernel."""
@@ -184,7 +184,9 @@ def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: b
 
 
 def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessLedger | None) -> Spawned:
-    """Open the pidfd (the child is not reaped, so the pid is its own), and complete the child's row in the ledger."""
+    """Open the pidfd of a child, and complete its row in the ledger. The child is not reaped yet, so no other process has its
+    pid.
+    """
     stat = read_stat(popen.pid)
     if stat is None or popen.stdout is None or popen.stderr is None:
         raise SpawnError(str(popen.args), "/proc does not show its process", "mount /proc without hidepid")
@@ -216,7 +218,7 @@ def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
 
 
 def _refusal(command: Command, error: OSError) -> SpawnError:
-    """Return the SpawnError for an error of the system, with a cause and a remedy for the author of the package."""
+    """Return the SpawnError for an OSError, with the cause and the remedy in words for the author of the package."""
     program, cwd = command.argv[0], command.cwd
     if error.filename is not None and os.fspath(error.filename) == os.fspath(cwd) and not _is_folder(cwd):
         return SpawnError(program, f"its working folder {cwd} {_folder_fault(cwd)}", "create it, or name another one")

@@ -2,11 +2,11 @@
 
 No process is killed by a pid that may have been reused meanwhile:
 
-* ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). ``killpg`` is atomic
-  with respect to ``fork``: no child of the group escapes.
-* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signalled after that
-  check, the pid belonged to the pinned process all the time. So the pidfd kills exactly the process that was checked. All pins
-  of a run are held during the check: one process may prove that a session belongs to the run
+* ``killpg`` is used only for a held leader (our own child, not reaped, so its pid cannot be reused). ``killpg`` is atomic with
+  respect to ``fork``: no child of the group escapes.
+* Every other process is first *pinned* by a pidfd, and then checked again. If the pidfd can still be signaled after that check,
+  the pid belonged to the pinned process all the time. So the pidfd kills exactly the process that was checked. All pins of a
+  run are held during the check: one process may prove that a session belongs to the run
   (:mod:`wharfinger.process.descendants`), and it must exist at the same time as the other members of that session.
 
 A scan may miss processes that start while /proc is read. So an empty scan only counts if no pid was given out while it ran
@@ -40,8 +40,8 @@ from wharfinger.process.descendants import (
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The number of processes that were killed, and of those that are still alive. The latter belong to another user or hang in
-    the kernel.
+    """The number of processes that were killed, and the number of processes that are ``left`` alive because they belong to
+    another user or hang in the kernel.
     """
 
     killed: int
@@ -75,11 +75,17 @@ class SweptRun:
         self._was_empty = False
 
     def freeze_group(self) -> None:
-        """Send SIGSTOP to the group of a held leader, so that its many or busy processes do not disturb the scan."""
+        """Send SIGSTOP to the process group of the run, so that many or busy processes do not disturb the scan.
+
+        Do nothing if the leader's pid may belong to another process (not ``held``).
+        """
         self._signal_group(signal.SIGSTOP)
 
     def kill_group(self) -> None:
-        """Send SIGKILL to the group of a held leader. Members that belong to other users are found by the scan, and reported."""
+        """Send SIGKILL to the process group of the run, if the leader's pid still belongs to the run (``held``).
+
+        Members that this process may not kill are found and reported by the scan.
+        """
         self._signal_group(signal.SIGKILL)
 
     def _signal_group(self, number: signal.Signals) -> None:
@@ -88,7 +94,9 @@ class SweptRun:
                 os.killpg(self.mark.pid, number)
 
     def kill(self, one: Seen, pidfd: int) -> bool:
-        """Kill a process that is pinned and was checked; return whether the caller has to wait for its death."""
+        """Kill a process that the caller has checked, through its pidfd. Return whether the caller has to wait for the process
+        to die.
+        """
         if not one.stat.alive:
             _reap_adopted(pidfd)
         elif _kill(pidfd):
@@ -99,9 +107,10 @@ class SweptRun:
         return False
 
     def record_round(self, living: frozenset[Identity], *, decided: bool, may_have_missed: bool) -> None:
-        """Record a round's result: the processes found ``living``, and whether the round may have missed some.
+        """Record the result of one round: ``living`` has the processes that were found alive.
 
-        ``decided`` is False if the scan could not tell for some process whether it belongs to the run.
+        ``decided`` is False if it remained unknown whether some process belongs to the run. ``may_have_missed`` is True if the
+        round may have missed processes.
         """
         empty = not living - self._unkillable
         if (empty and decided and (self._was_empty or not may_have_missed)) or self._is_past_deadline():
@@ -109,7 +118,7 @@ class SweptRun:
         self._was_empty = empty and (decided or self._was_empty)
 
     def record_unreadable(self) -> None:
-        """Record that no process could be read in this round, and kill the group of a held leader."""
+        """Record that no process could be read in this round. If the leader is held, kill its process group."""
         self.kill_group()
         if self._is_past_deadline():
             self._end(frozenset([_UNSEEN]))
@@ -126,9 +135,10 @@ class SweptRun:
 def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
     """Send SIGKILL to all processes that belong to one of ``marks``, until none is found, for at most ``limit_s``.
 
-    Blocking. Zombies of these runs that this process has adopted (as init or a subreaper) are reaped. Held leaders are killed
-    with their group, but neither counted, nor waited for, nor reaped. If this process is out of file descriptors or memory
-    until the time limit, no process can be read; then one process is reported as left.
+    Blocking. Zombies of these runs that this process has adopted (as init or a subreaper) are reaped. A *held* leader (a child
+    of this process that is not reaped) is killed with its group, but the sweep does not count it, wait for it, or reap it. If
+    this process is out of file descriptors or memory until the time limit, no process can be read; then one process is reported
+    as left.
     """
     runs = [SweptRun(mark, limit_s) for mark in marks]
     while unfinished := [swept for swept in runs if swept.result is None]:
@@ -191,7 +201,9 @@ def _parts(found: Found) -> Iterator[Found]:
 
 
 def _kill_pinned(found: Found) -> None:
-    """Pin the processes, check them again, kill them, and wait for at most PATIENCE_S until they are dead."""
+    """Pin the processes by a pidfd each, so that their numbers refer to no others. Then check the processes again, kill them,
+    and wait for at most PATIENCE_S until they are dead.
+    """
     with ExitStack() as stack:
         pins: dict[int, int] = {}
         for pid in {one.stat.pid for _, candidates in found for one in candidates}:

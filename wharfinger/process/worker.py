@@ -118,7 +118,7 @@ class Worker:
 
     @trio.lowlevel.enable_ki_protection  # like the block itself
     async def live(self, ledger: ProcessLedger | None) -> None:
-        """Supervise the worker until its end; for a task of :func:`open_worker`."""
+        """Supervise the worker until its end. :func:`open_worker` runs this in a task."""
         jobs = {"stderr": self._watch_stderr, "stdout": self._discard_stdout}
         try:
             await self._run.to_end(jobs, pipes=1, ledger=ledger)

@@ -28,7 +28,7 @@ JobOut_co = TypeVar("JobOut_co", bound=Job, covariant=True)
 
 
 class Jobs(Protocol[JobOut_co]):
-    """A source of requests for a slot, such as a trio.MemoryReceiveChannel."""
+    """A source of requests for a slot of a pool, such as a trio.MemoryReceiveChannel."""
 
     async def receive(self) -> JobOut_co:
         """Return the next request. Raises trio.EndOfChannel when no more requests will come."""

@@ -18,10 +18,11 @@ DUPLICATE: Final = "the same task is already waiting"
 
 @record
 class Enqueued:
-    """A task is offered. ``task`` is its number, never used before in this queue; ``scope`` is the number of its operation.
+    """A task is offered. ``task`` is its number, which was never used before in this queue. ``scope`` is the number of its
+    operation.
 
-    If ``unique`` is set and the same work is waiting already, the task is dropped. If ``notifies`` is set, the caller is notified
-    when the task has succeeded (CallDone). An accepted task is kept in its lane as this event.
+    If ``unique`` is set and the same work is waiting already, the task is dropped. If ``notifies`` is set, the caller is
+    notified when the task has succeeded (CallDone). A lane stores each task that it accepted in the form of this event.
     """
 
     task: int
@@ -67,7 +68,7 @@ class Interrupted:
 
 @record
 class RetryDue:
-    """The time is ``now``: tasks whose backoff has ended by then run again."""
+    """Tasks whose backoff has ended at the time ``now`` run again."""
 
     now: float
 
@@ -106,7 +107,9 @@ Event: TypeAlias = Enqueued | Report | RetryDue | InputChanged | ScopeCancelled 
 
 @record
 class StartTask:
-    """Execute the task as run ``run``; answered by Finished, Failed or Interrupted with that number."""
+    """Execute the task as run ``run``. The event Finished, Failed or Interrupted with this number reports the end of the
+    run.
+    """
 
     task: int
     run: int
@@ -122,8 +125,8 @@ class CancelRun:
 
 @record
 class CallDone:
-    """Notify the task's caller of its success, before any other event is posted. Answered by Completed or Failed with this run's
-    number.
+    """Notify the task's caller that the task has succeeded, before any other event is posted. The shell then posts Completed or
+    Failed with the number of this run.
     """
 
     task: int

@@ -78,13 +78,13 @@ def current_span() -> Span | None:
 
 
 def package_in(context: contextvars.Context) -> str:
-    """Return the package for which code in another context works; empty outside of queues."""
+    """Return the name of the package to which the work in another context belongs; "" outside of queues."""
     return context.get(_package, "")
 
 
 @contextmanager
 def acting_for(package: str) -> Iterator[None]:
-    """Attribute the block's use of slots and its log records to this package, although it runs on no queue."""
+    """Attribute the slots and the log records of the block to this package, although no queue runs the block."""
     token = _package.set(package)
     try:
         yield
@@ -94,7 +94,7 @@ def acting_for(package: str) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Counters:
-    """The counts of events in all queues since the start."""
+    """The numbers of tasks that are done or dropped, and of runs that failed or had a bug, in all queues since the start."""
 
     retired: int = 0
     dropped: int = 0
@@ -217,7 +217,7 @@ class LaneWork:
             self._called_off = True
 
     def wake(self) -> None:
-        """Wake the lane if it sleeps in a backoff, because the task that was backing off may have left."""
+        """Wake the lane if it is waiting: it may have a new run, or the task that it would retry may have left the queue."""
         if self._wake is not None:
             self._wake.set()
 
@@ -253,7 +253,7 @@ class LaneWork:
         self._report(self._outcome or Interrupted(self.run))
 
     def begin_anew(self) -> None:
-        """Prepare to be served by a new trio task."""
+        """Reset the lane, so that a new trio task can serve it."""
         self.spoiled = False
         self._clean = None
 
@@ -264,7 +264,9 @@ class LaneWork:
     # --- inside ----------------------------------------------------------------------------------------------------------
 
     async def _run_on(self, clean: contextvars.Context) -> None:
-        """Perform runs until no next run is given, a run fails or is interrupted, or a run changes the context."""
+        """Perform one run after the other. Return when there is no next run, or when a run has failed, was interrupted, or has
+        changed the context.
+        """
         self._outcome = None
         try:
             while self.run:

@@ -92,7 +92,7 @@ class QueueFull(Exception):  # noqa: N818 - a refusal, not an error
 
 
 class IllegalEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported an event that cannot happen in this state. This is a bug in the shell."""
+    """An event was reported that cannot happen in this state. This is a bug in the code that reports events to the machine."""
 
 
 def step(state: QueueState, event: Event) -> tuple[QueueState, tuple[Effect, ...]]:
@@ -149,7 +149,7 @@ def _same_work_waits(lane: Lane, event: Enqueued) -> bool:
 
 
 def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, report: Report) -> Answer:
-    """Return the state after the report of a head's run, and the effects."""
+    """Return the state after a report about the run of a lane's first task (``head``), and the effects."""
     entry = head.entry
     if isinstance(head, Running) and isinstance(report, Finished):
         if not entry.notifies:
@@ -228,7 +228,9 @@ def _leave(state: QueueState, must_leave: Callable[[Enqueued], bool], cause: str
 
 
 def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
-    """Return the new phase of a head that has to leave (None: it has left), and the effects."""
+    """Return the new phase of a lane's head whose task is being dropped, and the effects; the phase is None if the task has
+    already left the lane.
+    """
     match head:
         case Ending():
             return head, ()
@@ -244,7 +246,9 @@ def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
 
 
 def _next(state: QueueState, name: str, left: Retired | Dropped) -> Answer:
-    """Remove the head, which has left, and start the task behind it, if there is one."""
+    """Remove the task at the head of a lane, which is completed or dropped, and start the next task of the lane, if there is
+    one.
+    """
     lanes = dict(state.lanes)
     waiting = lanes[name].waiting
     if waiting:

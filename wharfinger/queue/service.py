@@ -85,7 +85,7 @@ class Queues:
         return worker.enqueue(task, scope, lane=lane, unique=unique, on_done=on_done)
 
     def unpark(self, name: str) -> None:
-        """Run parked tasks of a package again, because an input of the package changed. Unknown names are allowed."""
+        """Run parked tasks of a package again, because an input of the package changed. Do nothing if the name is unknown."""
         if worker := self._workers.get(name):
             worker.post(InputChanged())
 

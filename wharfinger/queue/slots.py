@@ -95,7 +95,7 @@ class Slots:
 
 
 class _Counter:
-    """The state of the machine (`slots_machine`), and the trio tasks that wait for slots."""
+    """The state of the state machine in `slots_machine`, and the trio tasks that wait for slots."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.state = fresh(limits)
@@ -176,8 +176,8 @@ class _Use:
         return Outcome.SLOW if judged and trio.current_time() - self._since >= SLOW_S else Outcome.FAILED
 
     def forbids(self, wanted: "_Use") -> bool:
-        """Return whether waiting for the slot ``wanted`` is forbidden while this one is held,
-        because it could cause a deadlock.
+        """Return whether the holder of this slot must not wait for the slot ``wanted``, because that could cause a deadlock.
+        A task in a nursery of the holder counts as the holder; for any other task, return False.
         """
         if self.counter is not wanted.counter or (wanted.kind is Kind.API and self.kind is not Kind.API):
             return False

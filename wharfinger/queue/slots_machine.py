@@ -120,14 +120,14 @@ class SlotLimits:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A waiting request, and the source whose share it would use ("" if it has no source)."""
+    """A waiting request, and the source whose share of the slots the request would use ("" if it has no source)."""
 
     request: int
     source: str = ""
 
 
 Packages: TypeAlias = Mapping[str, tuple[Waiter, ...]]
-"""The packages that wait in a group, in the order of turns, with the requests of each, oldest first; never empty."""
+"""The packages that wait in a group, in the order of their turns, each with its requests, oldest first. It is never empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,9 @@ class KindState:
 
 @dataclass(frozen=True, slots=True)
 class WorkState:
-    """The slots for work: their number, the share of a group, the number in use, and the number that each group uses."""
+    """The slots for all kinds of work together: their number, the largest number for one group, the number in use, and the
+    number that each group uses.
+    """
 
     limit: int
     share: int
@@ -178,7 +180,9 @@ class WorkState:
 
 @dataclass(frozen=True, slots=True)
 class SlotsState:
-    """All slots. ``turns`` is the number of turns given out so far."""
+    """All slots. ``turns`` is the number of the turn that was given to a group last; groups with lower numbers are served
+    first.
+    """
 
     work: WorkState
     turns: int
@@ -352,7 +356,7 @@ def _first_of(state: SlotsState, kind: Kind, group: Group) -> tuple[str, Waiter]
 
 
 def _may_be_granted(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
-    """Return whether slots are free, and none of the package's shares is used up."""
+    """Return whether slots are free, and no limit on the slots of one package, group or source is reached."""
     slots, work, group = state.kinds[kind], state.work, group_of(package)
     shares = slots.shares
     if slots.used >= slots.limit or slots.held.get(package, 0) >= shares.package:
@@ -367,8 +371,8 @@ def _may_be_granted(state: SlotsState, kind: Kind, package: str, source: str) ->
 def _with_slot_taken(
     state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]
 ) -> SlotsState:
-    """Return the state with one more slot of this kind in use. The turn of a served group is used up, whether or not the group
-    still waits.
+    """Return the state with one more slot of this kind in use. The turn of the group that got the slot is used up, even if
+    others in the group still wait.
     """
     slots, work, group = state.kinds[kind], state.work, group_of(package)
     slots = KindState(
@@ -398,8 +402,8 @@ def _one_less(counts: Mapping[str, int], name: str) -> dict[str, int]:
 
 
 def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
-    """Return the slow packages after one more piece of work; a success removes the package, an early failure changes
-    nothing.
+    """Return the slow packages after a piece of work of ``package`` has ended: slow work adds the package, a success removes
+    it, and a failure changes nothing.
     """
     match outcome:
         case Outcome.FAILED:
@@ -414,8 +418,8 @@ def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Map
 
 
 def _after_serving(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
-    """Return the line without the package's first request. The package moves to the end of its group, and the group to the end of
-    the line, if requests of them still wait.
+    """Return the line without the package's first request. If other requests of the package wait, it moves to the end of its
+    group. If other requests of the group wait, the group moves to the end of the line.
     """
     name = group_of(package)
     rest = dict(line)
@@ -471,7 +475,7 @@ def held_by_slow(slots: KindState) -> int:
 
 
 def waits_for(state: SlotsState, package: str) -> tuple[Kind, ...]:
-    """Return the kinds that a package waits for."""
+    """Return the kinds of work for which a package waits for a slot."""
     name = group_of(package)
     return tuple(
         kind for kind, slots in state.kinds.items() if (group := slots.line.get(name)) and package in group.packages

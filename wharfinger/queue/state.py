@@ -29,8 +29,8 @@ class Rules:
 
 @record
 class History:
-    """The counts of a head's runs: ``attempt`` runs began so far; ``failures`` runs failed since an input change last
-    restarted the task.
+    """The runs of the task at the head of a lane: ``attempt`` runs have begun so far, and ``failures`` runs have failed since a
+    change of the task's inputs last restarted the task.
     """
 
     attempt: int = 1
@@ -54,7 +54,7 @@ class Running:
 
 @record
 class Completing:
-    """The run succeeded, and the caller is being notified."""
+    """The run succeeded, and the callback that reports this is being called."""
 
     entry: Enqueued
     run: int
@@ -82,7 +82,7 @@ class BackingOff:
 
 @record
 class Parked:
-    """The last run failed permanently; the task runs again when an input changes."""
+    """The last run failed permanently. The task runs again when an event unparks it, for example after an input has changed."""
 
     entry: Enqueued
     history: History = FIRST

@@ -5,9 +5,9 @@ Any code on the event loop may *post* an event. The machine steps at once, and i
 the state and the effects always agree, and no task has to be woken to perform the effects. Each lane that has something to do is
 served by a trio task (`queue.lane`); posting the end of a run gives the lane its next run.
 
-Effects are performed synchronously. The only effect that calls code of the caller is CallDone: it calls ``on_done``, is always
-the only effect of its step, and is performed in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark, in this
-queue or in any other.
+Effects are performed synchronously. CallDone is the only effect that calls code of the caller, namely ``on_done``. It is always
+the only effect of its step, and is performed in the lane's trio task. So ``on_done`` may enqueue, cancel and unpark tasks, in
+this queue or in any other.
 
 A queue exists as long as it holds a task. Its end is reported to the trio tasks that wait for the end, and to the owner of all
 queues (`queue.service`), which forgets the queue. The next task for this package begins a new queue.
@@ -64,7 +64,7 @@ class SharedParts:
 
 
 class _ScopeUse:
-    """A scope that has tasks in this queue; the instance is the scope's listener for a cancellation."""
+    """A listener for the cancellation of a scope that has tasks in this queue, with the number of these tasks."""
 
     __slots__ = ("number", "stop_listening", "tasks", "worker")
 
@@ -79,7 +79,7 @@ class _ScopeUse:
 
 
 class QueueWorker:
-    """One queue, from its first task until it is empty."""
+    """The worker of one queue. It exists from the first task of the queue until the queue is empty."""
 
     __slots__ = (
         "_crashed",
@@ -97,10 +97,10 @@ class QueueWorker:
     )
 
     def __init__(self, name: str, shared: SharedParts, after: trio.Event | None, number: int = 0) -> None:
-        """Begin a queue. If an earlier queue of the same name is still ending, ``after`` is the event of its end, and no task
-        runs before that event.
+        """Begin a queue. If an earlier queue of the same name has not ended yet, no task of this queue runs until ``after`` is
+        set, which happens at the end of the earlier queue.
 
-        ``number`` distinguishes the queues of one name for the observer.
+        ``number`` distinguishes queues of the same name for the observer.
         """
         self.name = name
         self.number = number

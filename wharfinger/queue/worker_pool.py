@@ -105,7 +105,9 @@ class _Worker:
         self._called.set()
 
     async def work(self) -> None:
-        """Serve lanes until the task has no lane and may not become idle, or is dismissed."""
+        """Serve lanes. End when this worker has no lane any more: another trio task has taken over its lane, the pool keeps no
+        further idle worker, or `take` got None.
+        """
         try:
             while self._lane is not None:
                 with trio.CancelScope() as scope:
@@ -117,7 +119,9 @@ class _Worker:
                 self._lane.leave()
 
     async def _serve_in(self, scope: trio.CancelScope) -> None:
-        """Serve lane after lane, until no lane is left, or until the scope or this trio task cannot be used again."""
+        """Serve lane after lane, until the task may not become idle, or a run was interrupted (then the scope is cancelled), or
+        a run has changed the context of this trio task (then a new trio task serves the lane).
+        """
         task = trio.lowlevel.current_task()
         while (lane := self._lane) is not None:
             task.name = lane.label

@@ -8,8 +8,8 @@ from datetime import datetime
 class LeaderSnapshot:
     """The daemon that leads, as this daemon last saw it in the Lease ``lease`` (``namespace/name``).
 
-    ``leader`` and ``fence`` are the identity and the fence of the Lease's holder ("" and 0: no holder was seen); ``identity``
-    is the identity of this daemon.
+    ``leader`` is the identity of the Lease's holder, and ``fence`` its number, which is greater than those of earlier holders.
+    They are "" and 0 if no holder was seen. ``identity`` is the identity of this daemon.
     """
 
     lease: str = ""

@@ -258,10 +258,10 @@ class RepositorySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RenderSnapshot:
-    """The objects that a package would apply now, as YAML documents with the data of Secrets, or the reason why there are
-    none.
+    """The objects that a package would apply now, as YAML documents with the data of Secrets.
 
-    ``problem`` says why rendering failed; it is empty if rendering succeeded, or if the package has no chart.
+    ``manifest`` is "" if the package has no chart, or if rendering failed. ``problem`` says why rendering failed; it is ""
+    if rendering succeeded, or if the package has no chart.
     """
 
     manifest: str = field(repr=False)

@@ -56,8 +56,8 @@ class ClusterEventSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LogLineSnapshot:
-    """One line of the daemon's log about a package; ``number`` counts the lines of the package from 1. ``hook`` is the hook
-    that printed the line; "" if the daemon itself wrote it.
+    """One line of the daemon's log about a package. ``number`` counts the lines of the package from 1. ``hook`` is the name of
+    the hook that printed the line; "" if the daemon itself wrote it.
     """
 
     number: int

@@ -293,7 +293,7 @@ async def test_a_correction_requested_before_its_release_was_suspended_is_not_ma
 
 
 async def test_state_prepared_for_the_next_row_outlives_the_deletion_of_the_last(autojump_clock: MockClock) -> None:
-    """A row may be inserted again before the deletion of its object ends. The fields applied earlier still count as ours."""
+    """A row may be inserted again before its object is deleted. Fields that the former row applied then still count as ours."""
     async with bench() as at:
         await at.update(row(v="1"))
         await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)

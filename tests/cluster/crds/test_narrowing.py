@@ -197,7 +197,7 @@ def test_properties_below_a_condition_are_compared_as_conditions() -> None:
 def test_long_enumerations_are_truncated() -> None:
     many: list[JsonValue] = [f"value-{number}-{'x' * 80}" for number in range(20)]
     (one,) = narrowings({"enum": many}, {"enum": ["a"]})
-    assert one.what.endswith("and 12 more is not allowed any more")
+    assert one.what.endswith("and 12 more are not allowed any more")
     assert "…" in one.what
 
 

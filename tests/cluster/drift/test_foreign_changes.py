@@ -1,4 +1,4 @@
-"""The process that is reported as the author if another process deletes the records of a release."""
+"""The name that is reported for the writer if another process deletes the records of a release."""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""Desired fields that we do not own, found without a baseline. test_comparison and test_drift_random use real objects."""
+"""The search for desired fields that our manager does not own. It needs no baseline. test_comparison and test_drift_random use
+real objects.
+"""
 
 import pytest
 

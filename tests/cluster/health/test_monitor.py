@@ -152,7 +152,9 @@ def scaled_web(**annotations: str) -> JsonObject:
 
 
 async def test_a_scaled_deployment_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
-    """The generation changes, then the controller observes it, and finally the Pods become ready, as in a real cluster."""
+    """The Deployment changes as in a real cluster: first its generation changes, then its controller observes the change, and
+    finally the Pods become ready.
+    """
     async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
         await setup.install(row(scaled_web(), DEPLOYMENT))
         assert (await setup.monitor.wait_ready(OWNER)).done

@@ -1,4 +1,4 @@
-"""The daemon that wrote a pending record, and whether that daemon may still be at work."""
+"""The check whether the daemon that wrote a pending record may still be at work."""
 
 from datetime import UTC, datetime
 

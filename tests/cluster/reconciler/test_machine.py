@@ -40,7 +40,9 @@ RUNS = ["first", "retry", "refreshing"]
 def test_an_outcome_counts_exactly_if_the_row_was_not_changed_during_the_attempt(
     world: World, meanwhile: str, error: ClusterError | None, run: str
 ) -> None:
-    """A row does not count as changed if another reconciler reports its own outcome for the row."""
+    """An outcome does not count if the row was changed during the attempt. The outcome that another reconciler reports for the
+    row is no such change.
+    """
     with a_world(world.table) as other:
         put(world.table, 1)
         begin(world, run)
@@ -419,7 +421,9 @@ def test_an_assumption_about_another_revision_has_no_effect(world: World) -> Non
 
 @pytest.mark.parametrize("taken_in", [False, True])
 def test_an_assumption_about_a_running_row_has_no_effect(world: World, taken_in: bool) -> None:
-    """An attempt with the previous row is still running. It may write the object after the new row was observed as done."""
+    """An attempt with the previous row is still running, and may write the old content once more. So the new row is applied
+    even if it is assumed to be done.
+    """
     put(world.table, 1)
     world.take_in()
     attempt = world.take()

@@ -104,7 +104,7 @@ async def test_incremental_and_batched_targets_follow_the_table(
 
 
 async def test_prune_waits_for_the_initialized_table(autojump_clock: trio.testing.MockClock) -> None:
-    """A prune never runs before the table is initialized. A request made before that is remembered."""
+    """A prune never runs before the table is initialized. A request for a prune that arrives earlier is remembered."""
     target, table = Target(), a_table()
     filling = table.initializer("start")
     async with script(table, target, replace(OPTIONS, prune_s=3600)) as reconciler:

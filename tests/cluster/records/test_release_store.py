@@ -285,7 +285,7 @@ async def test_a_recreated_record_is_not_deleted(autojump_clock: MockClock) -> N
 
 
 class Deaf(ReleaseHeads):
-    """Release heads that count as synced, but receive no events."""
+    """Release heads that always count as synced, although they receive no events of the watch."""
 
     @property
     def synced(self) -> bool:

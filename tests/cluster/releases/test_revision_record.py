@@ -112,9 +112,9 @@ async def test_a_failed_quick_change_is_recorded(autojump_clock: MockClock) -> N
 async def test_a_change_that_fails_while_its_pending_record_is_written_is_recorded_as_failed(
     autojump_clock: MockClock,
 ) -> None:
-    """The change fails before the server answers the write of the record.
+    """The change fails before the server answers the write of the pending record.
 
-    The failure is recorded, because no retry may follow.
+    The failure is recorded nevertheless, because possibly no retry follows that could record it.
     """
     async with bench() as at:
         await at.engine.upgrade(pair("1"))

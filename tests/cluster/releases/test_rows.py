@@ -49,7 +49,7 @@ class Bench:
         return list(self._live.statistics().objects)
 
     async def put(self, *rows: DesiredObject) -> list[str]:
-        """Look up the live objects of the rows, put the rows, and return the write requests."""
+        """Look up the live objects of the rows, and put the rows into the table. Return the write requests that were sent."""
         lives = {one.identity: await look_up(self.client, one.key) for one in rows}
         before = {one.identity: one.body for one in self.rows.of(OWNER)}
         self.transport.requests.clear()

@@ -13,7 +13,7 @@ from wharfinger.process.ledger import open_ledger
 
 
 async def main(folder: Path) -> None:
-    """Run until killed."""
+    """Run an embedded control plane, print the id of its process, and wait until killed."""
     with open_ledger(folder / "journal.db") as ledger:
         async with open_embedded(folder / "embedded", ledger):
             [entry] = ledger.entries()

@@ -39,7 +39,9 @@ PATIENCE_S = 2.5
 
 @dataclass
 class Candidate:
-    """A process; ``life`` counts its starts. Its clock shows ``offset + rate * t``."""
+    """A process that wants the Lease; ``life`` counts its starts. At time ``t`` of the simulation, its clock shows ``offset +
+    rate * t``.
+    """
 
     machine: LeaseMachine
     offset: float

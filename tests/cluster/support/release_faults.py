@@ -41,7 +41,7 @@ class Faulty(httpx.AsyncBaseTransport):
 
 @dataclass(frozen=True)
 class TwoWays:
-    """A control plane, a client of it, and another client whose network ``faulty`` breaks."""
+    """A control plane with two clients. The network of the client ``broken`` has the faults that ``faulty`` is told to make."""
 
     client: HttpClusterClient
     broken: HttpClusterClient

@@ -29,7 +29,7 @@ def page(*items: JsonObject, version: int, token: str = "") -> Reply:
 
 
 def watch(*events: tuple[str, JsonObject], then: Hang | Exception | None = None) -> Reply:
-    """Return a watch that sends these events, and then ends, hangs or breaks."""
+    """Return a watch that sends these events, and then ends (by default), hangs, or breaks with an exception."""
     lines = [event(kind, obj) for kind, obj in events]
     return Reply(200, lines if then is None else [*lines, then])
 

@@ -196,7 +196,7 @@ async def test_a_waiting_reader_is_woken_by_changes() -> None:
 
 
 async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
-    """A reader that waits for changes expires when one commit deletes more rows than the table remembers."""
+    """A reader waits for changes. It expires, because one commit deletes more rows than the table remembers."""
     table = a_table(graves=2)
     put(table, *(Row(key) for key in "abc"))
 

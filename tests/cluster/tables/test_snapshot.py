@@ -1,4 +1,4 @@
-"""Queries of a snapshot. test_model tests which rows it contains."""
+"""Queries of a snapshot. test_model tests which rows a snapshot contains."""
 
 from tests.cluster.tables.samples import Row, a_table, drop, put, rows_of
 from wharfinger.cluster.tables.snapshot import Index

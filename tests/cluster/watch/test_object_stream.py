@@ -49,7 +49,9 @@ def raw(name: str, version: int) -> RawObject:
 
 
 class Immediate:
-    """A client with an endless watch. When ``comes`` is set, its read returns an event and can no longer be cancelled."""
+    """A client with an endless watch. Once ``comes`` is set, the waiting read of the watch will return an event, even if it is
+    cancelled before it continues.
+    """
 
     def __init__(self, comes: trio.Event) -> None:
         self.comes = comes

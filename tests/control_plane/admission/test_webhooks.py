@@ -37,7 +37,9 @@ def world(*configurations: JsonObject) -> tuple[Admission, Webhooks]:
 
 
 def judged(admission: Admission, webhooks: Webhooks, *verdicts: Verdict) -> list[str]:
-    """Judge a write, let the webhooks answer with these verdicts in order, and return the names of the called webhooks."""
+    """Check a write that needs answers of webhooks. Give these verdicts as the answers, in order, and return the names of the
+    webhooks that were called.
+    """
     try:
         webhooks.judge(admission)
     except VerdictsNeededError as needed:

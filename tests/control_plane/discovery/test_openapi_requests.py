@@ -89,7 +89,7 @@ async def _make_namespaces(control_plane: ControlPlane) -> None:
 
 
 def _known(control_plane: ControlPlane, names: Iterable[str]) -> list[Operation]:
-    """Return all operations of the OpenAPI version 3 documents that have these names."""
+    """Return all operations in the OpenAPI version 3 documents with these names."""
     known: list[Operation] = []
     for name in names:
         document = control_plane.handler.documents.openapi.version_3(name)

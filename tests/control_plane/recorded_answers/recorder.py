@@ -142,7 +142,9 @@ def record(name: str, client: httpx.Client, token: str) -> list[JsonObject]:
 
 
 def _differs(step: JsonObject) -> JsonObject:
-    """Return the field ``differs`` for the recording, or {} if the answer to this step must not differ."""
+    """Return the field ``differs`` of a step, which allows a replayed answer to differ from the recorded one; {} if it is
+    absent.
+    """
     return {"differs": step["differs"]} if "differs" in step else {}
 
 

@@ -200,7 +200,9 @@ def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[St
 
 
 async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings, token: str) -> list[str]:
-    """Replay one step, and return its differences. A polled step is repeated until it has none, at most POLLS times in all."""
+    """Replay one step, and return its differences from the recording. A polled step is repeated until there are no differences,
+    but at most POLLS times in total.
+    """
     found: list[str] = []
     for _ in range(POLLS if step.poll else 1):
         attempt = Bindings(dict(bindings.values))

@@ -81,8 +81,8 @@ class Story:
             check_managers(obj)
 
     def _add_deletions(self) -> set[str]:
-        """Add the deletions as writes. If no watcher saw a deletion's revision, the deletion comes after all writes of its
-        object.
+        """Add the deletions to the writes. A deletion whose revision no watcher saw is placed after all writes of its object.
+        Return the names of the objects with such deletions.
         """
         vague = set()
         for name, uid in self.deleted:
@@ -174,5 +174,5 @@ def revision_of(obj: JsonValue) -> int:
 
 
 def data_of(obj: JsonValue) -> Data:
-    """Return ``data``."""
+    """Return the ``data`` of a ConfigMap, with all values as text."""
     return {key: str(value) for key, value in find_object(obj, "data").items()}

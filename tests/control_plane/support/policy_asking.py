@@ -25,7 +25,10 @@ def asked(
     old: JsonObject | None = None,
     **members: JsonValue,
 ) -> tuple[Admission, Resource, Backend]:
-    """Return an admission request (an update of ``old``, or else a create of ``a``), its resource, and the backend."""
+    """Return an admission request for the object ``a``, its resource, and the backend.
+
+    The request is an update of ``old``, or a create if ``old`` is None. ``members`` are further fields of the object.
+    """
     backend = new_backend()
     found = served(backend, group, version, plural)
     namespace = "default" if found.kind.namespaced else ""

@@ -173,7 +173,9 @@ class StorageMachine(RuleBasedStateMachine):
 
 
 def contents(objects: Sequence[JsonObject]) -> dict[tuple[str, str], int]:
-    """Return the number in each object, by namespace and name, as the model stores it."""
+    """Return the number that each object contains, by namespace and name. This is the form in which the model stores
+    objects.
+    """
     found = {}
     for item in objects:
         n = item["n"]

@@ -42,7 +42,9 @@ async def test_a_loading_package_without_a_node_is_reported_with_its_state() -> 
 
 
 async def test_the_hint_never_repeats_the_typed_command() -> None:
-    """The second request of the command may find a package that the first one did not. The hint still names another command."""
+    """A package may be added after the first request, so that the second request lists it. Even then, the hint does not propose
+    the command that the user has typed.
+    """
 
     class Late(CannedInspector):
         async def package(self, name: str) -> PackageSnapshot | None:

@@ -1,4 +1,4 @@
-"""The look of a drawn graph: colour is never the only sign of a state, and every text is readable on its background."""
+"""The look of a drawn graph: color is never the only sign of a state, and every text is readable on its background."""
 
 import re
 from itertools import combinations
@@ -60,7 +60,7 @@ def colour(sheet: str, pattern: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours by the Web Content Accessibility Guidelines."""
+    """Return the contrast of two colors by the Web Content Accessibility Guidelines."""
     lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 

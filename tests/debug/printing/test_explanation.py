@@ -1,4 +1,4 @@
-"""Explanations as text."""
+"""The explanations of `wharfinger why`, printed as text."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,5 @@
-"""The routes about details of a package: refused requests, and no secret of the package in any answer."""
+"""The routes about details of a package: requests that are refused, and answers, none of which contains a secret of the
+package."""
 
 import json
 from dataclasses import replace

@@ -101,7 +101,9 @@ async def test_the_number_of_watches_is_bounded(autojump_clock: MockClock) -> No
 
 
 async def test_the_number_of_watches_opened_at_once_is_bounded(autojump_clock: MockClock) -> None:
-    """A watch counts as open only after its first answer. The limit holds even if many watches still wait for theirs."""
+    """A watch counts as open only after its first answer, but the limit also holds for watches that still wait for their first
+    answer.
+    """
     watches, seen, all_begun = Watches(), list[bytes](), trio.Event()
 
     async def look(_request: Request) -> Response:

@@ -49,7 +49,7 @@ class Browser:
         self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def call(self, method: str, **parameters: JsonValue) -> JsonObject:
-        """Run a command of the protocol."""
+        """Run a command of the browser's DevTools protocol, and return its result."""
         self._number += 1
         message: JsonObject = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -87,7 +87,7 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", **code)
 
     def look(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Set the size of the window, and the system's colour scheme."""
+        """Set the size of the window, and the system's color scheme."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = "dark" if dark else "light"
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

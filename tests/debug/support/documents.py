@@ -66,8 +66,8 @@ def documents(session: Session) -> str:
 
 
 def _shortened(line: str, text: str) -> str:
-    """Return the output of a command without parts that differ between two runs: decisions after the first one, and numbers that
-    only grow.
+    """Return the output of a command without the parts that differ between two runs: all decisions except the first one, and
+    counters.
     """
     command, form = line.split(maxsplit=1)[0], line.rpartition(" -o ")[2]
     if command in ("statistics", "replay"):

@@ -149,7 +149,9 @@ async def check_rendering(inspector: Inspector) -> None:
 
 
 async def check_validation(inspector: Inspector) -> None:
-    """Check that exactly the existing packages have an answer about settings, and that invalid settings come with problems."""
+    """Check that settings get an answer if and only if the package exists, and that the answer names the problems of invalid
+    ones.
+    """
     names = {package.name for package in await inspector.packages()}
     for name in names:
         for version in (0, 1):

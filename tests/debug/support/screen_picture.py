@@ -24,7 +24,7 @@ _COLOURS: Final = {
     "cyan": "#76e3ea",
     "white": "#d5d8dc",
 }
-"""The colours of pyte, which calls yellow brown."""
+"""The colors of pyte, which calls yellow "brown"."""
 _WORDS: Final = re.compile(r"\S+(?: \S+)*")
 """Words with single spaces between them; browsers reduce several spaces to one."""
 _TIME: Final = re.compile(r"\d\d:\d\d:\d\d(?= UTC)")
@@ -64,7 +64,7 @@ def _row(screen: pyte.Screen, row: int) -> Iterator[str]:
 
 
 def _look(cell: Char) -> tuple[str, str, bool]:
-    """Return the colour of the text, the colour of the background, and whether the text is bold."""
+    """Return the color of the text, the color of the background, and whether the text is bold."""
     ink, paper = _colour(cell.fg, _INK), _colour(cell.bg, _PAPER)
     return (paper, ink, cell.bold) if cell.reverse else (ink, paper, cell.bold)
 

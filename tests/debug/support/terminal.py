@@ -50,7 +50,7 @@ class OnTerminal:
 
     @property
     def colours(self) -> set[str]:
-        """Return the colours of the characters on the screen, except the default colour."""
+        """Return the colors of the characters on the screen, except the default color."""
         return {cell.fg for row in self._screen.buffer.values() for cell in row.values()} - {"default"}
 
     def press(self, keys: str) -> None:

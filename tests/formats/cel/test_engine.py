@@ -299,7 +299,7 @@ def test_memory_is_not_bounded_by_the_library() -> None:
 
 
 def test_docs_list_the_known_and_missing_functions() -> None:
-    """docs/cel.md must name each function that rules can use, and these functions that are missing."""
+    """docs/cel.md must name each function that rules can use, and each missing construct that this test lists."""
     page = (ROOT / "docs" / "cel.md").read_text()
     known = page.partition("## Functions in rules")[2].partition("\n## ")[0]
     for overload in (*FUNCTIONS, *INDEXES):

@@ -121,9 +121,8 @@ def ask(*lines: bytes, seconds: float = 300) -> subprocess.CompletedProcess[byte
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_rule_that_exhausts_resources_is_reported(name: str) -> None:
-    """A rule that needs too much time or memory fails within the limits of the process.
-
-    After too much time, the next rule is evaluated. After too much memory, it is not.
+    """A rule that needs too much time or memory fails within the limits of the process. If it took too long, the worker then
+    evaluates the next rule. If it needed too much memory, the worker evaluates no further rule.
     """
     text, value, why = BOMBS[name]
     done = ask(evaluation(value, text, "false || size('a') == 2"))

@@ -21,7 +21,9 @@ def explained(document: JsonObject, value: JsonValue, limit: int = 20) -> list[s
 
 
 def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str]:
-    """Return the problems that `explain` makes from the errors of jsonschema-rs if jsonschema finds no error."""
+    """Return the problems that `explain` derives from the errors of jsonschema-rs, which it does only if jsonschema finds no
+    error.
+    """
     schema = compile_schema(document, what="s")
     explanation = _Explanation(schema._converted, schema.write_only_paths(value), limit)
     return list(map(str, explanation.of_decisions(schema._decider.iter_errors(value), value)))

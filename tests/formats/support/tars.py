@@ -46,7 +46,7 @@ def padded(data: bytes) -> bytes:
 
 
 def octal(value: int, width: int) -> bytes:
-    """Return a number as a field of a header."""
+    """Return a number as a field of a tar header: in octal digits, with a final null byte."""
     return b"%0*o\0" % (width - 1, value)
 
 

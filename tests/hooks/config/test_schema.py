@@ -1,4 +1,5 @@
-"""Shapes of documents by version, for package hooks and global hooks."""
+"""The shapes that the documents of hooks must have: for each version of the format, and for hooks of packages and global
+hooks."""
 
 import pytest
 

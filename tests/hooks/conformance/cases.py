@@ -16,7 +16,9 @@ _VALUES: Final = _HOOKS + "running/test_values_patch.py::"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case. Its tests are all tests of ``modules`` (a name may contain ``*``) and the single ``tests`` of other modules."""
+    """A conformance case. Its tests are all tests in ``modules`` (names of files, which may contain ``*``), and those tests of
+    other modules that ``tests`` names.
+    """
 
     title: str
     modules: tuple[str, ...] = ()

@@ -12,9 +12,10 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class PatchCase:
-    """A document, and its expected result: the ``data`` of ConfigMaps (None if deleted; others are unchanged) and Widget fields.
+    """A document with operations on objects, and its expected result.
 
-    ``failures`` are the beginnings of the expected failures, in order.
+    ``data`` has the expected data of each ConfigMap that the operations change, or None if they delete it. ``widget`` has the
+    expected fields of the Widget. ``failures`` are the beginnings of the messages of the expected failures, in order.
     """
 
     text: str

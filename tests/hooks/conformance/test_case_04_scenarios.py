@@ -168,7 +168,7 @@ kubernetes:
 
 
 async def test_schedules_of_the_same_crontab_are_run_with_current_snapshots() -> None:
-    """Each binding with exactly the crontab that ticks gets a context, with current snapshots."""
+    """When a crontab ticks, each binding with exactly this crontab gets a context, which contains current snapshots."""
     config = """
 schedule:
 - {name: plain, crontab: "* * * * *"}

@@ -43,7 +43,7 @@ class Told:
         self.binding = hook.config.kubernetes[0]
 
     def synchronization(self) -> list[str]:
-        """Return the objects that the synchronization run gets, without marking this run as successful."""
+        """Return the objects that the first run of the hook for its binding gets, without marking this run as successful."""
         (context,) = read(*self.opened.synchronization(self.hook, self.binding))
         return [shown(item) for item in find_list(context, "objects")]
 

@@ -144,7 +144,7 @@ def test_global_hook_patches_global_values_and_enables_modules(flag: JsonValue) 
 
 
 def test_only_the_last_operation_on_a_path_is_stored() -> None:
-    """The patches of three runs are taken from the example of the contract."""
+    """The patches of three runs are those of the example in the hook contract."""
     values: JsonObject = {"module": {}}
     stored: tuple[JsonValue, ...] = ()
     kept: list[tuple[JsonValue, ...]] = []

@@ -90,8 +90,8 @@ def test_hook_users_of_existing_accounts_are_refused(monkeypatch: pytest.MonkeyP
 def test_hook_users_overlapping_groups_or_subordinate_ids_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The group with the number of a hook user must be free, too. All processes of a hook user are killed, so its number must
-    not be one of the subordinate ids (``/etc/subuid``) that containers may use.
+    """No group may have the number of a hook user. All processes of a hook user are killed, so its number must also not be one
+    of the subordinate ids (``/etc/subuid``) that containers may use.
     """
     monkeypatch.setattr("os.geteuid", lambda: 0)
     table = tmp_path / "subuid"

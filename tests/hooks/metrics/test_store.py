@@ -228,8 +228,8 @@ def test_all_lines_of_a_histogram_count_against_the_limit() -> None:
 
 
 def test_label_widening_counts_against_the_byte_limit_of_a_package() -> None:
-    """A label of one series is added to all series of that name, so the limit must count the exposed text and not the
-    operations.
+    """A label of one series is added to all other series of the same metric. So the limit must count the bytes of the exposed
+    text, and not those of the operations.
     """
     limits = MetricLimits(package_bytes=100_000)
     store, refused = MetricStore(limits), 0
@@ -357,7 +357,9 @@ class AgainstModel(RuleBasedStateMachine):
         assert sum(len(family.samples) for family in found.values()) == lines == self.store._samples
 
     def labels_of(self, name: str, labels: dict[str, str]) -> Labels:
-        """Return the labels, with an empty value for each label that only other series of this name and package have."""
+        """Return the labels of a series, and an empty value for each further label that another series of this name and package
+        has.
+        """
         names = {label for each in self.model if (each[0], each[3]) == (labels["package"], name) for label in each[4]}
         return tuple(sorted((label, labels.get(label, "")) for label in names))
 

@@ -299,8 +299,8 @@ async def test_python_batch_runs_in_the_virtual_environment_beside_it(hooks: Pat
 async def test_batch_config_run_gets_its_application_and_namespace(
     hooks: Path, tmp_path: Path, reader: ProcessConfigReader
 ) -> None:
-    """Hooks of Applications read their namespace in the config run, so the answer for one namespace must not be reused for
-    another.
+    """A hook of an Application reads its namespace when it prints its configuration. So the configuration for one namespace
+    must not be reused for another.
     """
     bash(hooks, """echo '[{"metadata":{"name":"'"$APPLICATION_NAMESPACE"'"},"onStartup":1}]'""", name="main")
     for namespace in ("a", "b"):

@@ -1,4 +1,4 @@
-"""Start and stop of the hooks of packages. A failed or cancelled start leaves nothing behind."""
+"""The start and the stop of the hooks of packages. A start that fails or is cancelled leaves nothing behind."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The log budget of a hook, which limits the number of logged lines, and counts the lines that are not logged."""
+"""The log budget of a hook: it limits the number of logged lines, and counts the lines that are left out."""
 
 from hypothesis import given
 from hypothesis import strategies as st

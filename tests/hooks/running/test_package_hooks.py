@@ -160,8 +160,8 @@ async def test_number_of_watches_of_a_package_is_limited() -> None:
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Unheard"])
 async def test_package_with_the_most_watches_starts_or_fails_as_one(kind: str, autojump_clock: MockClock) -> None:
-    """A package may have hundreds of monitors, and so many nested nurseries could not be closed. So the monitors must not be
-    nested.
+    """A package may have hundreds of monitors. If each monitor were opened in a nursery inside the one before, they could not
+    be closed again, so all monitors must be in one nursery.
     """
     bindings = ", ".join(f"{{name: b{number}, kind: {kind}}}" for number in range(package_hooks.MAX_WATCHES // 2))
     many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),

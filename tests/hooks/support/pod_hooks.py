@@ -38,7 +38,7 @@ def in_pod(script: Path, pool: str = "workers") -> HookRun:
 
 @asynccontextmanager
 async def open_ship(folder: Path, limits: Limits = LIMITS) -> AsyncGenerator[Ship]:
-    """Open a cluster with a pool of pods, and the two runners."""
+    """Open a cluster with a pool of pods, a runner that can run hooks in these pods, and a runner of local hooks."""
     async with open_kubelet(folder) as kubelet:
         client = kubelet.client
         await ensure_crds(client, "wharfinger", worker_pools=True)

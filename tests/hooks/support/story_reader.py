@@ -47,8 +47,10 @@ def shown(item: JsonValue) -> tuple[str, JsonValue]:
 
 @dataclass
 class Reader:
-    """One hook of one package, and what the hook knows about the objects of each binding: their values by ``namespace/name``
-    (``believed``), or, for the binding whose items have no object, their sorted values (``values``).
+    """One hook of one package, and the values of objects that the hook knows about, by binding.
+
+    ``believed`` has the value of each object by ``namespace/name``. The items of one binding have no object, and so no name;
+    for this binding, ``values`` has the sorted values.
     """
 
     hooks: PackageHooks

@@ -63,7 +63,7 @@ class Watched:
         return told
 
     def shown(self) -> list[JsonValue]:
-        """Return the items of the snapshot, each in short."""
+        """Return the items of the snapshot, each in its short form."""
         return [short(item) for item in self.monitor.snapshot()]
 
 

@@ -205,7 +205,7 @@ def test_bindings_with_different_conditions_are_synchronized_separately() -> Non
 
 
 def test_webhook_contexts_have_review_and_snapshots() -> None:
-    """A webhook binding in a group gets snapshots, and its context keeps the type ``Mutating`` instead of ``Group``."""
+    """In a group, a webhook binding gets snapshots, and its context has the type ``Mutating`` instead of ``Group``."""
     review: JsonObject = {"request": {"uid": "u"}}
     plain, grouped = (
         AdmissionBinding("a.b.c", ()),

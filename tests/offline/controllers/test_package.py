@@ -123,7 +123,7 @@ async def platform_of(world: World) -> RunOptions:
 
 
 async def built_offline(case: Case, packages: Path, platform: RunOptions, scratch: Path) -> list[JsonObject]:
-    """Return the objects that an offline build makes for the same cluster."""
+    """Return the objects that an offline build makes for a cluster with this version and these APIs."""
     files = {
         "app.yaml": write_yaml(resource(case)),
         "repository.yaml": "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"

@@ -1,5 +1,6 @@
 """The controllers of a survey: a build in which releases only record their inputs, and sources are not fetched
-(`wharfinger.offline.controllers.survey`). In the tests, each of them wraps a fake controller that records its calls.
+(`wharfinger.offline.controllers.survey`). In the tests, each controller of the survey wraps a fake controller that records its
+calls.
 """
 
 from pathlib import Path

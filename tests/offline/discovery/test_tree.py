@@ -145,7 +145,7 @@ def test_the_revision_of_the_bootstrap_is_that_of_the_tree(tmp_path: Path) -> No
 
 def test_a_base_that_builds_the_root_hides_no_files(tmp_path: Path) -> None:
     """The base of all tenants has a Kustomization whose path is the root of the tree. Each tenant sets another path with a
-    patch, as in fluxcd/flux2-multi-tenancy.
+    patch, as in fluxcd/flux2-multi-tenancy. So the path in the base must not hide the files below the root.
     """
     files = {
         "clusters/a/tenants.yaml": kustomization("tenants", "./tenants/a"),

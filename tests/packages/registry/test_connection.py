@@ -298,7 +298,7 @@ async def test_an_expired_token_is_replaced_before_the_registry_refuses_it() -> 
 
 
 async def test_a_token_without_the_right_is_not_used_again() -> None:
-    """The user gets the permission only after the token was issued. The registry answers a request with the old token with 403,
+    """The user gets the permission only after the token was issued. To a request with the old token, the registry answers 403,
     and names no realm.
     """
     known = Authorizations()

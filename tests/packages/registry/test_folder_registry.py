@@ -139,7 +139,7 @@ async def test_several_packages_of_one_registry_can_be_read(tmp_path: Path) -> N
 
 
 async def test_a_folder_of_global_hooks_is_served_as_a_package(tmp_path: Path) -> None:
-    """No file identifies the folder, and its hooks may be anywhere in it."""
+    """A folder of global hooks has no file that identifies it as a package, and its hooks may be anywhere in it."""
     write(tmp_path, {"startup.sh": "#!/bin/sh\n", "openapi/values.yaml": "type: object\n"})
     registry = FolderRegistry(tmp_path)
     descriptor = await registry.resolve("global-hooks", "0.0.0")

@@ -56,7 +56,7 @@ async def until_dismissed() -> None:
 
 
 async def an_hour(engine: ChartEngine, chart: Path, values: Path, hour: int) -> None:
-    """Do as many renders as in one hour, two at a time, and kill all workers once."""
+    """Do RENDERS_AN_HOUR renders, two at a time, and kill all workers once."""
 
     async def render(number: int) -> None:
         if number == hour:

@@ -109,7 +109,9 @@ async def test_failed_notes_fail_the_render_and_are_named(program: str, tmp_path
 
 
 async def test_notes_that_change_values_change_no_object(program: str, tmp_path: Path) -> None:
-    """If the notes were rendered twice, other templates would see the change twice."""
+    """The release notes change a value at each render. If the notes were rendered twice, other templates would see the change
+    twice.
+    """
     count = '{{ $_ := set .Values "n" (add1 (.Values.n | default 0)) }}'
     files = {"templates/NOTES.txt": count}
     for name in ("!a", "0", "Z", "a"):

@@ -1,4 +1,4 @@
-"""Cached versions of programs."""
+"""The cache of the versions of programs, such as helm."""
 
 from pathlib import Path
 

@@ -122,7 +122,7 @@ MADE = "'made: ' + self.host"
     ],
 )
 async def test_computed_messages_that_contain_secrets_are_not_used(rules: CelPool, told: str) -> None:
-    """The message is not used if it contains a transformed secret, or a secret of the previous value."""
+    """A rule computes its message from a secret, or from the old value of a secret. Such a message is not used."""
     schema: JsonObject = {
         "properties": {"key": SECRET, "host": {"type": "string"}},
         KUBERNETES: [rule("self == oldSelf", "static", messageExpression=told)],

@@ -13,7 +13,7 @@ from wharfinger.packages.sources.packed_registry import PackedRegistry
 
 
 class OneChart:
-    """A packer of one version of one chart."""
+    """A packer whose packages are one version of one chart."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -145,7 +145,7 @@ async def _answer(reply: Reply, request: Request, stream: trio.abc.Stream) -> No
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An artifact for scripts: its manifest, the descriptor of the manifest, and its only layer."""
+    """An artifact from which tests make replies: its manifest, the descriptor of the manifest, and its only layer."""
 
     layer: Descriptor
     layer_bytes: bytes

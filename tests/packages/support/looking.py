@@ -1,4 +1,4 @@
-"""Access to a cluster for charts that call `lookup`, in the form that the renderer takes."""
+"""Access to a cluster for renders of charts that call `lookup`, in the form that the renderer takes."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -17,7 +17,7 @@ class Given:
 
 
 def given(kubeconfig: Callable[[], Awaitable[JsonObject]]) -> ClusterAccess:
-    """Return cluster access with this kubeconfig, for whatever namespace a chart may read."""
+    """Return an access that gives this kubeconfig to every chart, regardless of the namespace that the chart may read."""
 
     @asynccontextmanager
     async def open_look() -> AsyncIterator[ClusterLook]:

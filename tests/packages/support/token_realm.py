@@ -36,7 +36,9 @@ class TokenRegistry:
 
 @asynccontextmanager
 async def open_token_registry(folder: Path, login: Credentials) -> AsyncIterator[TokenRegistry]:
-    """Run the realm and the registry on loopback. Only ``login`` gets tokens, by its password or by its identity token."""
+    """Run a token realm, and a registry that trusts it, on loopback. The realm gives tokens only to ``login``, for its password
+    or for its identity token.
+    """
     certificate = await trio.to_thread.run_sync(make_certificate, folder / "realm")
     async with open_faulty_registry() as realm:
         realm.answer = lambda request: _answer(request, login, certificate)

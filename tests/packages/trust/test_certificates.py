@@ -77,7 +77,9 @@ def test_the_certificate_of_an_authority_cannot_sign_artifacts() -> None:
 
 
 def test_a_certificate_chain_that_is_too_deep_is_refused() -> None:
-    """The intermediate authority may certify signers, but not further authorities."""
+    """The intermediate authority may certify signers, but no further authorities. So a chain with another authority below it is
+    refused.
+    """
     key = ec.derive_private_key(71, ec.SECP256R1())
     builder = certificate_builder("deeper", f"signing.{AUTHORITY.name}", key, NOW, NOW + timedelta(days=1))
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)

@@ -106,7 +106,7 @@ async def artifact(registry: WritableRegistry, version: str = "1.0.0") -> Digest
     ids=["like Fulcio", "the older extension", "an e-mail address", "first in the log", "late in the log"],
 )
 async def test_keyless_signatures_are_trusted(made: Made, tmp_path: Path) -> None:
-    """Signatures exist in two formats: as annotations, which is the older one, and as bundles."""
+    """A signature can be stored in two formats, as annotations (the older format) and as a bundle. Both are trusted."""
     for form in ("annotations", "bundle"):
         registry = OciLayout(tmp_path / form / "layout")
         digest = await artifact(registry)
@@ -205,8 +205,8 @@ async def content_that_was_not_signed(registry: WritableRegistry, digest: Digest
 
 
 async def entry_of_another_signature(registry: WritableRegistry, digest: Digest) -> None:
-    """Use an expired certificate with the log entry of an earlier signature. The time in this entry is one at which the
-    certificate was valid.
+    """Push a signature with a certificate that has expired, and with the log entry of an earlier signature. At the time in this
+    entry, the certificate was valid.
     """
     payload = claim(digest)
     earlier = GOOD.annotations(claim(digest_of(b"earlier")))
@@ -218,7 +218,9 @@ async def signature_of_another_artifact(registry: WritableRegistry, digest: Dige
 
 
 async def certificate_by_a_signer(registry: WritableRegistry, digest: Digest) -> None:
-    """Let a signer use its valid certificate to issue a certificate for another name."""
+    """Let a signer issue a certificate for another name with its own certificate, which is valid but does not belong to an
+    authority.
+    """
     await annotated(GOOD.but(authority=_SignersAuthority(SIGNER, "signer.example")))(registry, digest)
 
 

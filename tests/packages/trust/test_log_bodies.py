@@ -1,4 +1,4 @@
-"""Bodies of log entries: an entry of any kind must name the signature."""
+"""Entries of the transparency log: the body of an entry must name the signature, whatever the kind of the entry is."""
 
 import base64
 import hashlib

@@ -18,12 +18,12 @@ class BackendContract(ABC, Generic[Spec, Result]):
 
     @abstractmethod
     def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Result], Spec]]:
-        """Open a backend with three idle members, which its ``changes`` have not reported yet. Yield it with an owner for
-        claims.
+        """Open a backend with three idle members, which its ``changes`` have not reported yet. Yield the backend, and the owner
+        for which tests claim members.
         """
 
     def other(self, spec: Spec) -> Spec:
-        """Return another owner, or the same one if the backend does not distinguish owners."""
+        """Return another owner than ``spec``, or ``spec`` itself if the backend does not distinguish owners."""
         return spec
 
     async def test_the_first_changes_show_all_members_and_the_second_none(self) -> None:

@@ -1,5 +1,5 @@
 """Commands that run warm (in a worker that a zygote process has forked) if possible, and otherwise cold (in a new process).
-Many runs leave nothing behind.
+Many runs leak no process, no descriptor and no memory.
 """
 
 import gc
@@ -158,7 +158,9 @@ async def test_the_number_of_interpreters_with_a_pool_is_limited(
 
 @pytest.mark.slow
 async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> None:
-    """After many runs of all kinds, some of them cancelled, the numbers of processes, descriptors and rows are as before."""
+    """After many runs of all kinds, some of them cancelled, there are as many processes, open descriptors and rows in the
+    ledger as before.
+    """
     kinds = {
         "good": "print('x')",
         "bad": "raise ValueError",
@@ -267,7 +269,9 @@ async def test_a_replaced_module_is_loaded_again(tmp_path: Path) -> None:
 
 
 async def test_a_script_without_a_locale_has_the_environment_of_a_new_process(tmp_path: Path) -> None:
-    """Without a locale, Python sets LC_CTYPE for itself and its children (PEP 538)."""
+    """Without a locale, Python sets LC_CTYPE for itself and its children (PEP 538). A script in a warm worker must get the same
+    variables of the locale as in a new process.
+    """
     script = package(tmp_path / "package", "import os, subprocess, sys\nsys.stdout.flush()\nsubprocess.run(['env'])")
 
     def command(name: str) -> Command:

@@ -92,7 +92,7 @@ class Clients:
         )
 
     async def until_finished(self, *names: str) -> dict[str, JsonObject]:
-        """Wait until these claims have a final status, and return it."""
+        """Wait until these claims have a final status, and return the status of each claim by its name."""
         await self.until(
             WORKER_CLAIM,
             lambda claims: {name_of(each) for each in claims if find(each, "status", "phase") in FINAL} >= set(names),

@@ -1,4 +1,4 @@
-"""Pods on a control plane as members of a pool: the contract, and every failure of a claim."""
+"""The backend of a pool of pods, on a control plane: the contract of all backends, and every way in which a claim can fail."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -250,7 +250,7 @@ async def test_pods_of_another_template_are_protected() -> None:
 
 
 async def test_a_recycled_pod_is_left_to_its_claim() -> None:
-    """Another attempt may have claimed the pod for the same claim, and the claim may be bound to the pod."""
+    """The pod stays claimed, because another attempt may have claimed it for the same claim, and bound the claim to it."""
     async with open_cluster() as cluster, open_backend(cluster, 1) as backend:
         (member,), claim = shown(backend), await claim_of(cluster)
         await backend.claim(member, claim)

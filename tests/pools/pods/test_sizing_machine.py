@@ -351,7 +351,7 @@ class SizingMachine(RuleBasedStateMachine):
         assert all(count == 1 for count in self.made.values())
 
     def teardown(self) -> None:
-        """Check that the pool reaches its desired state once there are no further faults."""
+        """Let all faults end, and check that the pool then reaches its desired state."""
         for _ in range(200):
             while self.requests or self.unseen:
                 while self.requests:

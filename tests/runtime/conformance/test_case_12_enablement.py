@@ -184,7 +184,7 @@ async def until_on(world: World, *on: str) -> None:
 
 @pytest.mark.slow
 async def test_modules_in_a_cluster_follow_the_chain_of_scripts(tmp_path: Path) -> None:
-    """All modules except beta are on. If alpha is switched off and on again, so are its dependents."""
+    """All modules except beta are on. If alpha is switched off and then on again, its dependents follow."""
     modules = write_modules(tmp_path / "modules")
     async with (
         open_world(tmp_path) as world,

@@ -230,7 +230,9 @@ async def test_a_global_hook_may_switch_modules_in_a_round(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_modules_switched_by_the_config_map_start_a_round(tmp_path: Path) -> None:
-    """In addon-operator, a switched module waits for the beforeAll hooks. Here its hooks may run at the same time as these."""
+    """In addon-operator, a switched module waits for the beforeAll hooks. Here the module's hooks may run at the same time as
+    the beforeAll hooks.
+    """
     async with converged(tmp_path) as notes:
         await notes.configure(betaEnabled="true")
         round_of_beta = ("02 beforeAll grey", "01 beforeAll grey", "03 afterAll grey")

@@ -222,7 +222,7 @@ def refused(definition: Definition, settings: JsonObject) -> list[str]:
 
 def test_objects_are_closed_unless_their_schema_opens_them(tmp_path: Path) -> None:
     """A closed object refuses unknown fields. Objects in properties and items are closed, too. If a schema sets
-    additionalProperties, neither its object nor an object below it is closed. All problems are reported.
+    additionalProperties, its object and all objects inside it accept unknown fields. All problems are reported.
     """
     definition = module(tmp_path, CLOSED)
     fine: JsonObject = {

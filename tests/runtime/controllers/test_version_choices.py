@@ -68,7 +68,9 @@ def details(digest: str = NEW, kubernetes: str = "", requirements: JsonObject | 
 
 
 async def test_the_chosen_version_depends_on_spec_and_status(tmp_path: Path) -> None:
-    """All cases use the same `World`, in which nothing is installed. They differ in the resource and in the package's index."""
+    """All cases use the same `World`, in which no package is installed. They differ in the resource and in the index of the
+    package.
+    """
     async with open_world(tmp_path) as world:
         web = PackageIndex("default", "web", ("2.0.0", "1.0.0"), details={"2.0.0": details(), "1.0.0": details(OLD)})
         follows: JsonObject = {"versionRange": ">=1"}

@@ -1,4 +1,4 @@
-"""The queue of packages whose removal is complete."""
+"""The queue that passes on the names of packages whose removal is complete."""
 
 import trio
 import trio.testing

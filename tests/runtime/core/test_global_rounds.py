@@ -142,7 +142,7 @@ async def test_afterall_hooks_that_never_settle_are_reported(tmp_path: Path) -> 
 
 
 async def test_global_hooks_may_patch_discovery_and_modules(tmp_path: Path) -> None:
-    """The global values contain all discovery data, but only the part that a hook has added is stored."""
+    """The daemon's own discovery data and the patch of a hook are both in the global values, but only the patch is stored."""
     notes = tmp_path / "notes"
     patch = add("/global/discovery/clusterDomain", '"cluster.local"')
     global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})

@@ -1,4 +1,4 @@
-"""The task that is queued for an event of a hook, and the cases in which none is queued."""
+"""The tasks that are queued for events of hooks, and the cases in which no task is queued."""
 
 from dataclasses import replace
 

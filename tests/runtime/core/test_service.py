@@ -134,7 +134,9 @@ class HeldClient(LimitedClient):
 
 
 async def test_a_running_apply_is_completed_at_the_end_of_the_runtime(tmp_path: Path) -> None:
-    """The release engine runs until the queues have ended, because their tasks use it."""
+    """The release engine keeps running until the queues have ended, because their tasks use it. So an apply that is running is
+    completed.
+    """
     held, go = trio.Event(), trio.Event()
     record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground, trio.open_nursery() as nursery:

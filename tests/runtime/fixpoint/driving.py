@@ -147,7 +147,7 @@ class Drive:
         return True
 
     def pick(self, among: int) -> int:
-        """Return the next number of the tape, modulo ``among``."""
+        """Return the next byte of the random tape, modulo ``among``."""
         return next(self._next) % among
 
     def look(self, one: Id) -> None:
@@ -246,7 +246,7 @@ class Drive:
         return {one: self.state.result(one) for one in self.verdicts()}
 
     def level(self) -> Level:
-        """Return the highest level of all dispatches."""
+        """Return the highest level at which any node was dispatched."""
         return max((order.level for order in self.dispatched), default=Level.NONE)
 
     def runs_by_id(self) -> Counter[Id]:
@@ -289,11 +289,11 @@ class Hand:
     told: list[Event] = field(default_factory=list)
 
     def seed(self, *ids: Id) -> None:
-        """Report these ids as seeds."""
+        """Report to the engine that these ids exist from the beginning (Seeded)."""
         self.tell(Seeded(ids))
 
     def pull(self) -> Dispatch | None:
-        """Pull once, and return the dispatch, if there is one."""
+        """Ask the engine once for a node to run, and return the dispatch, if there is one."""
         orders = [effect for effect in self.tell(Pulled()) if isinstance(effect, Dispatch)]
         return orders[0] if orders else None
 
@@ -318,5 +318,5 @@ class Hand:
         return order
 
     def bring(self, one: Id, digest: str = "1") -> None:
-        """Report an arrival from outside."""
+        """Report to the engine that an id with this digest has arrived from outside."""
         self.tell(Arrived(emission(one, digest)))

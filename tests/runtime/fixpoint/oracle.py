@@ -33,7 +33,7 @@ DATA: Final = "Data"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The declaration of one node of a world."""
+    """A part of a world: the declaration of one node, which determines what its body does."""
 
     id: Id
     needs: tuple[Id, ...] = ()
@@ -67,12 +67,12 @@ class World:
     """Parts whose last run ended in an error."""
 
     def made_from(self, datum: Id) -> Id | None:
-        """Return the node that a selecting part emits for a piece of data, if any."""
+        """Return the node that a part with ``selects`` emits for a piece of data; None if the node is not declared."""
         made = Id("Made", datum.namespace, datum.name)
         return made if made in self.parts else None
 
     def with_part(self, part: Part) -> "World":
-        """Return the same world with this declaration of a part."""
+        """Return a copy of this world with ``part`` in place of the part with the same id."""
         return replace(self, parts={**self.parts, part.id: part})
 
 
@@ -86,7 +86,7 @@ class Expected:
 
 
 def expected(world: World) -> Expected:
-    """Return the verdicts of a world. The field ``level`` is exact if no part tolerates another one."""
+    """Return the verdicts of a world. If a part tolerates another one, the engine may reach a level other than ``level``."""
     found = Expected(present={*world.seeds, *world.brought})
     _close(world, found)
     _propagate(world, found)
@@ -103,7 +103,7 @@ def expected(world: World) -> Expected:
 
 
 def decided_unjudged(world: World) -> bool:
-    """Return whether all parts get a verdict without any judgement, even if each part waits for the parts that it tolerates."""
+    """Return whether rules 1 and 2 give all parts a verdict, even if each part waits for the parts that it tolerates."""
     found = Expected(present={*world.seeds, *world.brought})
     while True:
         before = len(found.verdicts), len(found.present)
@@ -122,7 +122,9 @@ def _undecided(world: World, found: Expected) -> list[Id]:
 
 
 def _close(world: World, found: Expected, *, strict: bool = False) -> None:
-    """Apply rule 1 until it changes nothing more. If ``strict``, each part waits for the parts that it tolerates."""
+    """Apply rule 1 (a part becomes ready if everything that it needs is ready) until it changes nothing more. If ``strict``,
+    each part also waits for the parts that it tolerates.
+    """
     found.verdicts |= dict.fromkeys(world.struck, CRASHED)
     moved = True
     while moved:
@@ -155,7 +157,7 @@ def _made(world: World, found: Expected, part: Part) -> Iterable[Id]:
 
 
 def _propagate(world: World, found: Expected) -> None:
-    """Apply rule 2 until it changes nothing more."""
+    """Apply rule 2 (a part fails if something that it needs has failed) until it changes nothing more."""
     moved = True
     while moved:
         moved = False
@@ -167,7 +169,7 @@ def _propagate(world: World, found: Expected) -> None:
 
 
 def _judge_absent(world: World, found: Expected) -> None:
-    """Apply rule 3, and rule 2 after it."""
+    """Apply rule 3 (a part fails if something that it needs is absent), and then rule 2."""
     for one in _undecided(world, found):
         part = world.parts[one]
         lost = (
@@ -179,7 +181,7 @@ def _judge_absent(world: World, found: Expected) -> None:
 
 
 def _bottom_components(world: World, found: Expected) -> list[set[Id]]:
-    """Return the strongly connected components of undecided parts from which no path leads to another component."""
+    """Return the strongly connected components of the nodes without a verdict from which no path leads to another component."""
     undecided = _undecided(world, found)
     reach = {one: {need for need in world.parts[one].needs if need in undecided} for one in undecided}
     for middle in undecided:

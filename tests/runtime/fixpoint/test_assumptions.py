@@ -64,12 +64,12 @@ class Bodies:
 
 
 def bursts() -> bool:
-    """Raise an error, wherever this function is called."""
+    """Raise a LookupError, for tests of a body or of a check for sweeps that fails."""
     raise LookupError("burst")
 
 
 def group() -> Outcome:
-    """Raise an ExceptionGroup, as a body with its own nursery may do."""
+    """Raise an ExceptionGroup, as it may happen in a body that opens a nursery."""
     raise ExceptionGroup("two", [ValueError("one"), KeyError("other")])
 
 

@@ -147,7 +147,7 @@ class Living:
         return outcome
 
     def reruns_at_drain(self, id: Id) -> bool:  # noqa: A002
-        """Return whether the part requests sweeps."""
+        """Return whether the part requests sweeps, that is, further runs at fixpoints."""
         if self.predicate_crashes:
             raise StruckError(f"predicate of {id}")
         return self.bodies.sweeps(id)
@@ -164,8 +164,8 @@ def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
 
 
 def still(some: World) -> World:
-    """Return the world without waits for the world outside, and with one more node, which emits the data from outside. Here
-    `converge` gets no events from outside.
+    """Return the world in a form for `converge`, which gets no events from outside in these tests. No node waits for the world
+    outside, and an additional node emits the data that would come from there.
     """
     parts = {one: replace(part, outside=0) for one, part in some.parts.items()}
     bringer = Part(node("bringer"), emits=tuple(sorted(some.brought)))
@@ -261,7 +261,9 @@ def test_dependents_of_an_unresolved_node_end() -> None:
 
 
 def test_converge_does_not_hang_on_a_body_that_waits_for_the_world_outside() -> None:
-    """`converge` gets no events from outside here, so it has to end such a body instead of waiting for ever."""
+    """`converge` gets no events from outside in this test. So it has to end a body that waits for the world outside, instead of
+    waiting for ever.
+    """
     bodies = Living(world(Part(A, outside=1), Part(B, needs=(A,)), Part(C)))
     report = within(bodies, 2)
     assert verdict(report.results[A]) != READY

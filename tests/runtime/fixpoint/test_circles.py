@@ -64,7 +64,7 @@ def test_the_circle_of_a_node_is_its_component(drawn: Graph, name: str) -> None:
 
 @pytest.mark.parametrize("down", [True, False])
 def test_the_search_ends_after_the_smaller_side(down: bool) -> None:
-    """On the chain, the node has two nodes on one side and about a thousand on the other. The search takes few steps."""
+    """The node has two nodes on one side of the chain, and about a thousand on the other. The search takes only a few steps."""
     chain = {f"n{number}": [f"n{number - 1}"] if number else [] for number in range(1000)}
     at = "n2" if down else "n997"
     steps = 0

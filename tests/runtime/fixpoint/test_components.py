@@ -14,7 +14,9 @@ A, B, C, D, E, X, Y = (node(name) for name in "abcdexy")
 
 
 def lacking(**lacks: str) -> Lacks:
-    """Return a graph of nodes with one-letter names. The keys are parked nodes, and the letters are the ids that they lack."""
+    """Return a graph of nodes with one-letter names. Each keyword names a parked node, and each letter of its value names an id
+    that this node lacks.
+    """
     return {node(name): tuple(node(other) for other in others) for name, others in lacks.items()}
 
 

@@ -48,7 +48,9 @@ def test_lists_follow_lacked_and_read_ids() -> None:
 
 
 def test_a_discarded_list_is_created_again() -> None:
-    """The list of nodes that are parked on x was discarded. Listing A under x and y creates it again, and keeps that of y."""
+    """The draft has a list of the parked nodes for each lacked id. The list for x was discarded. If A is listed under x and y,
+    the list for x is created again, and the list for y is kept.
+    """
     draft = Draft(state_with_one_parked())
     draft.parked_on = draft.parked_on.discard(X)
     draft.list_under(A, draft.nodes[A], (X, Y), ())

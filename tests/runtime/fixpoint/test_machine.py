@@ -77,7 +77,9 @@ def test_arriving_nodes_run_and_arriving_data_do_not() -> None:
 
 
 def test_data_that_become_a_node_run_even_with_the_same_content() -> None:
-    """An id that arrives as data may become a node, and then stays a node until it is removed."""
+    """An id that has arrived as data becomes a node when it arrives as runnable, and then its body runs, even if the content is
+    the same. It stays a node until it is removed.
+    """
     state = start()
     for digest, runnable, runs in (("1", False, False), ("1", True, True), ("1", False, False), ("2", False, True)):
         state, _ = step(state, Arrived(Emission(A, digest, runnable)))

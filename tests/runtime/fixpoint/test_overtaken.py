@@ -72,8 +72,8 @@ def test_readers_of_an_overtaken_body_are_woken_once() -> None:
 
 
 def test_readers_of_a_withdrawn_result_are_woken() -> None:
-    """If a body stores its result itself, other bodies see the result before it is reported. So a reader may have seen the
-    withdrawn result ``new``.
+    """The overtaken run of A reports ``new``, which is not published, and the next run of A reports ``old`` again. A body may
+    store its result itself, so a reader may have seen ``new`` in between. So the engine wakes all readers of A: B and C.
     """
     hand = overtaken("old", "new")
     hand.seed(C)

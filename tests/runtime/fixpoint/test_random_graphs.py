@@ -59,8 +59,8 @@ flags = st.booleans()
 
 
 def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
-    """Return the verdicts with each NOT_READY replaced by DEPENDENCY. Which member of a cycle is forced may depend on the
-    order.
+    """Return the verdicts with DEPENDENCY in place of each NOT_READY. The tests do not distinguish the two, because the order
+    of events may decide which member of a cycle is forced.
     """
     return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
 
@@ -214,7 +214,7 @@ def test_independent_parts_of_a_world_do_not_affect_each_other(
 
 
 class Chaos:
-    """Bodies whose outcomes the tape chooses. An outcome may name any of five ids."""
+    """Bodies whose outcomes are chosen by a tape of random bytes. An outcome may name any of five ids."""
 
     def __init__(self, tape: bytes) -> None:
         self.again = cycle(tape or b"\0")

@@ -119,8 +119,9 @@ def test_a13_3_nodes_blocked_on_each_other_publish_nothing_and_are_judged() -> N
 
 
 def test_a13_5_a_lack_reported_after_the_fixpoint_is_not_judged() -> None:
-    """B looks at y only after its wait for A. So at the fixpoint, the engine does not know that B will lack y. C, which A emits
-    then, may emit y.
+    """B needs y, but waits for A first. So at the fixpoint, the engine does not know yet that B lacks y, and judges only A.
+
+    Then A emits C. B and C run at level NONE, because C may emit y.
     """
     hand = Hand()
     hand.seed(A, B)
@@ -155,7 +156,9 @@ def test_a13_4_a_crash_is_an_outcome_that_wakes_dependents(when: str) -> None:
 
 
 def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
-    """A is judged because it lacks x. Then x and B arrive. B waits for y, and has not been judged yet."""
+    """A runs at a strict level, because it lacks x. Then x and B arrive. Both A and B now run at level NONE, although B lacks
+    y.
+    """
     some = world(Part(A, needs=(X,)), Part(B, needs=(Y,)), seeds=(A,))
     drive = Drive(some).live()
     assert drive.level() is Level.CASCADE
@@ -170,8 +173,8 @@ def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
 
 
 def test_a13_5_nodes_created_during_a_judgement_run_at_level_none() -> None:
-    """B tolerates A, which means that it waits only for A's verdict. The judgement of A does not apply to the nodes that B then
-    emits.
+    """B tolerates A: B waits until A has a verdict, whatever it is. A gets its verdict at a strict level, but the nodes that B
+    then emits begin at level NONE.
     """
     some = world(
         Part(A, needs=(X,)), Part(B, tolerates=(A,), emits=(C, Y)), Part(C, needs=(Y, D)), Part(D), seeds=(A, B)
@@ -346,7 +349,9 @@ def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
 @pytest.mark.parametrize("length", [5, 60])
 @pytest.mark.parametrize("dependents_first", [True, False])
 def test_a9_a_chain_with_an_absent_end_is_judged_within_three_runs_a_node(length: int, dependents_first: bool) -> None:
-    """In issue #413, a misspelled dependency cost a timeout. Here it costs one more run, at another level."""
+    """In issue #413, a misspelled dependency was noticed only after a timeout. Here, the engine runs the nodes of the chain
+    once more at another level instead.
+    """
     names = [node(f"n{at:03}") for at in range(length)]
     parts = [Part(one, needs=(needed,)) for one, needed in zip(names, [*names[1:], GHOST], strict=True)]
     some = world(*parts, seeds=names if dependents_first else names[::-1])

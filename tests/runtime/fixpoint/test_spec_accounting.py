@@ -88,7 +88,9 @@ def _sweep(hand: Hand) -> None:
 
 
 def _judged(hand: Hand, *, force: bool) -> None:
-    """Let a fixpoint pick A and another node, and dispatch the other node, so that A is still queued."""
+    """Let a fixpoint pick A and another node, at level FORCE if ``force`` is set, otherwise at CASCADE. Dispatch the other
+    node, so that A is still queued.
+    """
     first = node("Z first")
     hand.seed(first, A)
     for one in hand.pull_all():
@@ -141,7 +143,7 @@ def test_a_change_of_content_on_top_of_any_cause_costs_one_charge_and_no_run(why
 
 @pytest.mark.parametrize("by", ["arrival", "status"])
 def test_retries_of_a_blocked_node_are_free(by: str) -> None:
-    """Forty wakes cause 41 runs and no charge."""
+    """A node is woken forty times. With its first run, it runs 41 times, and none of these runs is charged."""
     hand = Hand()
     lacked = X if by == "arrival" else B
     hand.seed(A)
@@ -177,7 +179,9 @@ def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_char
 
 
 def test_blocked_bodies_publish_nothing_and_are_judged() -> None:
-    """The reference needs a cancellation to end. Here a blocked body has published nothing, so the engine ends by itself."""
+    """In this case, the reference implementation ends only when it is cancelled. Here a blocked body publishes nothing, so the
+    engine ends by itself.
+    """
     hand = Hand()
     hand.seed(A, B)
     bodies = 0
@@ -232,7 +236,7 @@ def test_a_queued_run_is_upgraded_only_within_the_budget(over: bool) -> None:
 
 
 def test_each_outcome_has_its_meaning() -> None:
-    """Check the results of the outcomes, which are types with fields. In the reference, they are numbers."""
+    """Check the results of the outcomes, which are types with fields. In the reference implementation, outcomes are numbers."""
     hand = Hand()
     hand.seed(A, B, C)
     hand.run(A, Terminal("ready"))
@@ -271,8 +275,8 @@ def test_changes_of_content_and_status_share_one_run(where: str, content_first: 
 
 
 def test_progress_upgrades_a_free_queued_run() -> None:
-    """A failed because of x. Then a run of A is requested, and x arrives before this run begins. Both causes share the run,
-    which is charged.
+    """Node A failed because the id x was missing. Then a run of A is requested, which is free, and x arrives before this run
+    begins. The one run serves both causes, and is charged.
     """
     hand = Hand()
     hand.seed(A)
@@ -308,8 +312,8 @@ def test_an_upgraded_run_is_one_run() -> None:
 
 
 def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
-    """The content of A changes during a run of A. So does x, because of which the run fails. One more run is enough for both
-    causes. The reference adds a retry as a precaution.
+    """During a run of A, the content of A changes, and so does x. Then the run fails because of x. A runs once more for both
+    changes. The reference adds another run as a precaution.
     """
     hand = Hand()
     hand.seed(A)

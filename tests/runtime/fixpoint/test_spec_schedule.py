@@ -1,5 +1,5 @@
-"""The cases about the reference's scheduler itself (spec/schedulers §A.10, ``schedule_test``). The table of cases is in
-spec_cases.py.
+"""The tests of the program that spec/schedulers describes that concern its scheduler itself (§A.10, ``schedule_test``),
+repeated for this engine. The table of cases is in spec_cases.py.
 """
 
 import pytest

@@ -200,7 +200,9 @@ def test_an_engine_at_rest_has_no_runnable_and_no_running_node(drain: bool) -> N
 
 
 def test_the_list_of_parked_nodes_is_at_most_twice_as_long_as_needed() -> None:
-    """One node waits for the world outside all the time, so no fixpoint empties the list."""
+    """One node waits for an event from outside of the engine all the time, so there is no fixpoint that would empty the
+    list.
+    """
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]

@@ -62,7 +62,7 @@ def _reads(outcome: Outcome) -> tuple[Id, ...] | None:
 
 @dataclass(slots=True)
 class Watcher:
-    """A watcher of every step. Its AssertionError names the broken rule."""
+    """A check of every step of the engine. Its AssertionError names the broken rule."""
 
     rules: Rules
     clock: int = 0

@@ -72,7 +72,9 @@ def verdict(result: str | None) -> str:
 
 
 class Look(Protocol):
-    """A view of ids and results, as bodies see them. The engine is such a view."""
+    """The view that a body has of other nodes: whether an id exists, and the result of a node. The engine's state is such a
+    view.
+    """
 
     def present(self, id: Id) -> bool:  # noqa: A002
         """Return whether an id exists."""

@@ -184,7 +184,7 @@ def of_another_boot(folder: Path, *operations: Operation) -> None:
 
 
 def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
-    """A power cut may lose the last rows of the journal. The other rows may name steps that were undone later."""
+    """A power cut may lose the last rows of the journal. So steps that the other rows name may have been undone later."""
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, RECONCILIATION, "f")

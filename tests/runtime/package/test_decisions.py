@@ -1,4 +1,4 @@
-"""The effects of the scheduler on a package: of its decisions, and of its requests to run or to disable the package."""
+"""The effects of the scheduler's decisions on a package, and of its requests to run or to disable the package."""
 
 from dataclasses import replace
 

@@ -110,7 +110,9 @@ RUN: Final = Failure(Reason.PACKAGE_HOOK_FAILED, "hooks/b.sh failed", permanent=
 
 
 class PackageStory(RuleBasedStateMachine):
-    """One package with the real lifecycle store. The story chooses the answers of the scheduler and the tasks."""
+    """Random events for one package, with the real lifecycle store. This state machine also chooses the answers of the
+    scheduler and of the tasks.
+    """
 
     def __init__(self) -> None:
         super().__init__()

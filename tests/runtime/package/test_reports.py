@@ -128,7 +128,7 @@ def test_event_hooks_fail_and_recover_by_lane() -> None:
 
 
 def test_the_failure_of_a_run_outranks_a_failed_event_hook() -> None:
-    """The status shows the failure of a parked run, even if an event hook fails or recovers in the meantime."""
+    """The status shows why a run is parked, even if an event hook fails or recovers after that."""
     stuck = StageFailed(Stage.HOOKS, replace(BROKEN, permanent=True))
     lane = EventHookDone("a", "main", "a is broken")
     for known in (told(ready(), stuck, lane), told(ready(), lane, stuck)):

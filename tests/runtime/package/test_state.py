@@ -32,8 +32,8 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def ends_of(node: ast.expr) -> tuple[str, str]:
-    """Return the expression before the last attribute, and the last attribute. For ``instance.desired``, these
-    are the two names.
+    """Return the expression before the last attribute, and the last attribute, such as ``instance`` and ``desired`` for
+    ``instance.desired``.
     """
     return (ast.unparse(node.value), node.attr) if isinstance(node, ast.Attribute) else ("", ast.unparse(node))
 

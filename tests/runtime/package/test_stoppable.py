@@ -1,4 +1,4 @@
-"""A wait has no time limit, but ends when the daemon stops."""
+"""Waits without a time limit, which end when the daemon stops."""
 
 from typing import cast
 

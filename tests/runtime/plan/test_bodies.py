@@ -82,7 +82,9 @@ def test_every_package_on_a_cycle_is_refused_with_the_path() -> None:
 
 
 def test_two_cycles_in_one_circle_are_distinguished() -> None:
-    """Only any-of groups connect the two cycles. The live scheduler would also refuse one node of each cycle."""
+    """Any-of groups connect the two cycles to one circle. One node of each cycle is refused, as the scheduler of the daemon
+    would do.
+    """
     first = [node("a", "b", any_of=[group("any", "c")]), node("b", "a")]
     second = [node("c", "d"), node("d", "c", any_of=[group("any", "a")])]
     findings, report = all_of(*first, *second)

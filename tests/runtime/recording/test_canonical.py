@@ -91,8 +91,8 @@ def test_a_record_with_other_names_is_refused() -> None:
 
 
 def test_the_names_in_recordings_belong_to_their_format() -> None:
-    """Check that no name of a class or a field has changed. If one has, recordings of the former format cannot be read any more.
-    Then increase FORMAT, and write the new digest here.
+    """Check that no name of a class or a field has changed. After a change of a name, recordings of the former format cannot be
+    read any more, so increase FORMAT, and write the new digest here.
     """
     names = {name: machine.codec.names() for name, machine in sorted(MACHINES.items())}
     assert (FORMAT, hashlib.sha256(msgspec.json.encode(names, order="sorted")).hexdigest()[:16]) == (

@@ -1,4 +1,4 @@
-"""Other versions of a package, and the search that reads them on demand."""
+"""Nodes for other versions of a package, and the search that reads these versions on demand."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -227,7 +227,9 @@ async def test_other_values_and_places_of_the_label_allow_nothing(tmp_path: Path
 async def test_a_hook_of_a_forged_record_is_not_run_at_removal(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A user who may write Secrets in the namespace can forge the record of a release and add hooks to it."""
+    """A user who may write Secrets in the namespace can forge the record of a release, and add hooks to it. Such hooks must not
+    be run.
+    """
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

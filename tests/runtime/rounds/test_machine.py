@@ -287,7 +287,9 @@ class RoundsStory(RuleBasedStateMachine):
     @precondition(lambda self: self.running and not self.live())
     @rule(changes=st.booleans(), flags=FLAGS)
     def its_run_ends(self, changes: bool, flags: Mapping[str, bool]) -> None:
-        """End the run of the Module. The turn of the previous round has ended before, because both use the same lane."""
+        """End the run of the Module ``global``. No turn of the previous round is under way at this time, because runs and turns
+        use the same lane.
+        """
         self.running, self.wanted = False, flags
         self.values += changes
         self.send(RunEnded(str(self.values), flags))

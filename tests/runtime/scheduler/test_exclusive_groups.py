@@ -79,9 +79,10 @@ def test_a_paused_module_still_occupies_its_group() -> None:
 
 
 def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
-    """One Module of the group blocks the others, and the messages of the others have to name this Module.
+    """A paused Module takes precedence over the other Modules of its group, and so blocks them. Their messages must name this
+    Module.
 
-    Disabling any other Module of the group would not unblock the rest.
+    Disabling any other Module of the group would not help.
     """
     scheduler = started()
     scheduler.apply(NodeAdded(grouped("weave", "mesh", order=1)))

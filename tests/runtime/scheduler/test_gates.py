@@ -57,7 +57,9 @@ def test_a_late_any_of_member_counts_once_another_reason_enables_it() -> None:
 
 
 def test_a_contradictory_cycle_is_decided_in_a_fixed_way() -> None:
-    """Package m needs x, x needs n, and n excludes m, so m would be on only if it were off. Therefore x never counts for m."""
+    """Package m needs x, x needs n, and n excludes m. If m were on, n would have to be off, and then x and m, too. So m stays
+    off, although x is on.
+    """
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert ordered(m, x, n) == ("m", "n", "x")
     assert on(m, x, n) == on(n, x, m) == {"n", "x"}
@@ -140,7 +142,9 @@ def test_decisions_equal_those_of_repeated_full_evaluation(nodes: list[Node], un
 
 
 def test_a_long_chain_of_late_members_is_judged_in_linear_time() -> None:
-    """Each package needs the next one, which depends on it optionally and is decided later. The work is linear in the length."""
+    """Each package of the chain needs the next one, which depends on it optionally, and is decided later. The work must be
+    linear in the length of the chain.
+    """
     count = 300
     chain = [
         node(
@@ -212,7 +216,7 @@ def test_votes_of_all_rules_are_listed_in_order() -> None:
 
 
 def test_votes_about_a_knot_are_those_of_its_decision() -> None:
-    """Package x is on, and would satisfy m. But x does not count for m, because x would be off if m were on."""
+    """Package m needs x, which is on. But m is off, because x would be off if m were on: then n would be off, which x needs."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert on(m, x, n) == {"n", "x"}
     assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF_UNMET]

@@ -89,8 +89,8 @@ REJECTED = [
 def test_admission_rejects_unmet_constraints_with_their_reason(
     candidate: Node, reason: str, message: str, *, paused: bool
 ) -> None:
-    """A package is admitted before its node is added (spec/runtime §4.8). The error has the reason that a decision would have,
-    and the nodes do not change.
+    """The constraints are checked before the node is added (spec/runtime §4.8). The error has the reason that the decision
+    about the node would have, and the nodes do not change.
     """
     scheduler = scheduler_with(node("db"), module("off"), resumed=not paused)
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
@@ -103,7 +103,7 @@ def test_admission_rejects_unmet_constraints_with_their_reason(
 
 
 def test_admission_accepts_packages_that_could_be_on() -> None:
-    """The admission ignores intents and the votes of scripts."""
+    """The check at admission ignores intents and the votes of scripts."""
     rivals = group("rivals", "off", "gone", "app")
     scheduler = scheduler_with(node("db", version="1.2.0"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "2.0.0")))
@@ -211,8 +211,8 @@ def test_the_dump_shows_since_when_a_state_lasts() -> None:
 
 
 def test_a_new_decision_has_a_new_time() -> None:
-    """A node that is active may get a new decision and stay active, and a disabled node may get a new reason. Both have a new
-    time.
+    """An active node may get another decision and stay active, and a disabled node may get another reason. In both cases, the
+    time of the node changes.
     """
     scheduler, times = Scheduler(), [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(6)]
 

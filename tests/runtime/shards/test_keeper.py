@@ -186,7 +186,9 @@ def is_verified(world: World, name: str) -> bool:
 
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_after_a_write_without_an_answer_the_owner_is_read_first(tmp_path: Path, *, arrives: bool) -> None:
-    """The write that names another owner gets no answer. Then the label is changed back, before the watch shows the result."""
+    """The keeper writes another owner into the status, and gets no answer. Then the label of the namespace is changed back,
+    before the watch shows whether the write has arrived.
+    """
     with one_error():
         async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:
             await world.create("prod", "app", package="page")

@@ -77,7 +77,7 @@ class Server:
             await trio.sleep(self._down_s)
 
     def stop(self, down_s: float) -> None:
-        """Stop the server for this time."""
+        """Stop the server for ``down_s`` seconds."""
         self.up = trio.Event()
         self._down_s = down_s
         self._stop.set()

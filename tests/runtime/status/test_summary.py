@@ -1,4 +1,7 @@
-"""The summary: a state, a message and a tip. These tests check states that outrank the failures of test_conditions.py."""
+"""The summary: a state, a message and a tip. These tests check which state is shown if several states apply.
+
+Summaries of failures are tested in test_conditions.py.
+"""
 
 from itertools import product
 

@@ -217,7 +217,9 @@ def test_a_pending_version_ends_with_its_update() -> None:
 
 
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
-    """An installed package that loses a requirement is Suspended. A new package whose requirement was never met is Pending."""
+    """An installed package that loses a requirement is Suspended. A new package whose requirement has never been met is
+    Pending.
+    """
     status = statuses.fresh(1, T0)
     for stage in (Stage.FETCHED, Stage.LOADED):
         status = statuses.succeeded(status, stage, T0)
@@ -328,7 +330,9 @@ def test_a_suspended_ready_package_stays_ready_over_a_restart() -> None:
 
 
 def test_an_unchanged_package_stays_ready_over_a_restart() -> None:
-    """Every stage starts again after a restart. A package that lost Ready each time would cause false alarms."""
+    """Every stage starts again after a restart. The package stays Ready nevertheless, because otherwise each restart would
+    cause false alarms.
+    """
     written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
     status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
     for stage in Stage:
@@ -448,7 +452,7 @@ def test_a_broken_package_is_not_ready_during_a_rollout() -> None:
 
 
 def test_the_length_of_messages_is_limited() -> None:
-    """The API server would refuse a patch that is too large, and the daemon would retry it for ever."""
+    """The API server would refuse a patch that is too large, and the daemon would retry it forever."""
     status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
     body = statuses.external(status)
     assert find(body, "summary", "message") == "x" * (statuses.MAX_MESSAGE - 1) + "…"

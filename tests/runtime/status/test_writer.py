@@ -80,7 +80,9 @@ def test_an_interval_of_zero_disables_the_resync() -> None:
 
 
 class Asked:
-    """A writer, and a recorder of the checks that it requests. The recorder takes the place of the queue."""
+    """A writer of statuses, and a list of the checks that it requests. The list takes the place of the queue of the
+    controller.
+    """
 
     def __init__(self, *, resync_s: float = RESYNC_S) -> None:
         self.looks: list[tuple[str, float]] = []

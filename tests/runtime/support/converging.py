@@ -111,5 +111,7 @@ class Notes:
         await self.world.client.apply(obj, field_manager="person", force=True)
 
     def tick(self, minute: int) -> None:
-        """Run the tasks of the schedule that consists of this minute and `NEVER`, as if it were due."""
+        """Run the tasks of one schedule at once, without waiting for its time. The schedule consists of this minute and
+        `NEVER`.
+        """
         self.world.runtime.submit(self.world.runtime.build_schedule_tasks(f"{minute} {NEVER}"))

@@ -66,7 +66,9 @@ async def _objects(client: ClusterClient) -> JsonObject:
 
 
 def tidied(objects: JsonObject) -> JsonObject:
-    """Return the objects as they are some time later: all deployed revisions except the newest one are marked as superseded."""
+    """Return the objects as they will be some time later, when all deployed revisions except the newest one are marked as
+    superseded.
+    """
     records = [find_object(obj, "data", "release") for obj in objects.values() if _is_release(obj)]
     newest = max((find_int(one, "version") for one in records if _status(one) == "deployed"), default=0)
 

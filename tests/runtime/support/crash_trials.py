@@ -52,7 +52,7 @@ TOKEN = "crash"
 
 
 class Phase(StrEnum):
-    """The operation that is requested from the daemon that dies."""
+    """The operation during which the daemon is killed."""
 
     INSTALL = "install"
     UPGRADE = "upgrade"
@@ -176,8 +176,9 @@ class Ground:
     async def attempt(self, phase: Phase, at: str = "") -> Result:
         """Make one trial.
 
-        ``at`` is the moment of the daemon's death: ``before 3``, ``after 3``, ``answered 3`` or ``during 3``. Without it, the
-        daemon does not die.
+        ``at`` is the moment of the daemon's death. ``before 3`` and ``after 3`` mean the third write to the journal, ``answered
+        3`` the answer to the third write to the cluster, and ``during 3`` the hook run that writes the third note. Without
+        ``at``, the daemon does not die.
         """
         shutil.rmtree(self.trial, ignore_errors=True)
         if phase is Phase.INSTALL:

@@ -85,7 +85,7 @@ class Killer:
             self._die("after", self._count("write"))
 
     def answered(self) -> None:
-        """Count a write to the cluster that was answered, and kill the process if this is the chosen moment."""
+        """Count a write to which the cluster has answered. If this is the chosen moment, kill the process."""
         if self._armed.exists():
             self._die("answered", self._count("request"))
 
@@ -131,7 +131,7 @@ class CrashingClient(LimitedClient):
 
 
 def run() -> int:
-    """Run the command line under observation."""
+    """Run the command line in this process, trace its journal, and kill the process at the moment that CRASH_AT names."""
     trace = TracedJournal.trace = Trace(Path(os.environ["CRASH_TRACE"]))
     killer = CrashingClient.killer = Killer(trace, Path(os.environ["CRASH_ARMED"]), os.environ["CRASH_AT"])
     os.environ["CRASH_DAEMON"] = str(os.getpid())

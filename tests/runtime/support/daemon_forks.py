@@ -110,7 +110,7 @@ def become(arguments: list[str], environment: dict[str, str], output: int) -> No
 
 
 def main() -> None:
-    """Import what a daemon needs, and fork until the socket is closed."""
+    """Import the modules that a daemon needs. Then start daemons as forks, on request, until the socket is closed."""
     for name in ("tests.runtime.support.crashing", *LATE):
         importlib.import_module(name)
     gc.collect()

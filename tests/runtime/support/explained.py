@@ -116,7 +116,7 @@ def node(
 
 
 def waiting(name: str, *lacked: str, order: int = 999) -> NodeSnapshot:
-    """Return a node that waits for packages, or for all packages of an order (a tier), which ``order 10`` names."""
+    """Return a node that waits for each of ``lacked``: a package, or all packages of an order, such as ``order 10``."""
     lacks = tuple(
         LackSnapshot("tier", each.removeprefix("order "), "held")
         if each.startswith("order ")

@@ -112,7 +112,7 @@ def instance(identity: PackageId = SHOP) -> Instance:
 
 
 def learn(one: Instance, finding: Finding) -> None:
-    """Let the machine of the instance take a finding, which has no effects."""
+    """Pass a finding to the state machine of the instance. Check that the finding has no effects."""
     assert one.take(finding, Around(datetime(2026, 1, 1, tzinfo=UTC), None)) == ()
 
 

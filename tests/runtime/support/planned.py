@@ -74,8 +74,8 @@ def spec(
 
 
 class Packages:
-    """The packages of these nodes, by the package names that `spec` derives. Some of them take longer to read than others. A
-    package without a node cannot be read.
+    """A reader of packages: one package for each node, with the name that `spec` derives from the name of the node.
+    Some of them take longer to read than others. A package without a node cannot be read.
     """
 
     def __init__(self, *nodes: Node) -> None:
@@ -108,7 +108,7 @@ def planned(specs: Iterable[PackageSpec], nodes: Iterable[Node], facts: Facts | 
 
 
 def plan_of(*nodes: Node, facts: Facts | None = None) -> Plan:
-    """Return the plan for one enabled resource per node."""
+    """Return the plan for enabled resources, one for each of the nodes."""
     return planned([spec(each.name) for each in nodes], nodes, facts)
 
 

@@ -134,7 +134,7 @@ class Story:
         self.scheduler.apply(scheduler_events.Resumed(), self.clock)
 
     def tell(self, steps: int) -> "Story":
-        """Play this many steps."""
+        """Make this many random steps of the state machines, and record them."""
         kinds = (
             self._lifecycle,
             self._scheduler,

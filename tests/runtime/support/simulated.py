@@ -52,7 +52,7 @@ class SimulatedTask:
 
 @dataclass(slots=True)
 class SimulatedPackage:
-    """The model. Every public method except `settle` is an event that may happen at any moment."""
+    """A model of one package. Every public method except `settle` is an event that may happen at any moment."""
 
     now: float = 0.0
     package: Package | None = None
@@ -208,7 +208,7 @@ class SimulatedPackage:
             self.desired(desired)
 
     def settle(self) -> None:
-        """Let everything succeed from now on, and continue until no work is left."""
+        """Let all work succeed from now on, and wait until no work is left."""
         for _ in range(200):
             self.change_input()
             if self.queue is not None and (wake := next_wake(self.queue)) is not None:

@@ -45,7 +45,7 @@ class TaskLog:
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Log every task run from now on."""
+        """Log each run of a task that begins from now on."""
         execute = StageTask.execute
 
         async def logged(task: StageTask) -> None:

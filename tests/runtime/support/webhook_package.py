@@ -34,7 +34,9 @@ RULES = (
 
 
 def shell_hook(config: str, body: str) -> str:
-    """Return the script of a hook that loads the shell library."""
+    """Return the script of a hook that loads the shell library, prints ``config`` when it is asked for its configuration, and
+    otherwise runs ``body``.
+    """
     return (
         f"#!/usr/bin/env bash\nsource \"$FRAMEWORK_DIR/shell_lib.sh\"\n__config__() {{\n  cat <<'END'\n{config}END\n}}\n"
         f'{body}\nhook::run "$@"\n'

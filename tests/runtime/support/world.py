@@ -320,8 +320,8 @@ async def open_world(
 def one_error() -> Iterator[None]:
     """Unwrap the exception of a test's body: raise the innermost exception if each nested group contains only one.
 
-    Every service around the body wraps the exception in one more group. With so many groups, pytest's report would end before
-    the exception itself.
+    Every service around the body wraps the exception in one more group. With all these groups, pytest would cut off its report
+    before the exception itself.
     """
     try:
         yield

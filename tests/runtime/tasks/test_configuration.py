@@ -305,7 +305,7 @@ async def test_a_package_disabled_at_a_restart_is_uninstalled_with_its_settings(
 
 @dataclasses.dataclass(slots=True)
 class Dying:
-    """jq filters. For each entry of ``times``, one call of `apply` fails because the worker process has died."""
+    """A runner of jq filters whose worker process seems to die: one call of `apply` fails for each entry of ``times``."""
 
     filters: Filters
     times: list[bool]

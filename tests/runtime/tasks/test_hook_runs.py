@@ -236,7 +236,7 @@ class Watched:
 async def test_a_hook_gets_the_state_at_the_start_of_its_run(
     tmp_path: Path, autojump_clock: trio.testing.MockClock
 ) -> None:
-    """The run waits for a slot, and values and events change during the wait. The hook gets the changed ones.
+    """The run waits for a slot, and values and events change during the wait. The hook gets the changed values and events.
 
     The wait is not part of the measured duration of the run.
     """

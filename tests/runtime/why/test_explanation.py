@@ -68,7 +68,9 @@ def test_failing_objects_are_mentioned_for_ready_and_other_packages() -> None:
 
 
 def test_warnings_are_mentioned_beside_causes() -> None:
-    """For example, a user's helm command leads to a warning. It is not the cause of the state, but may cause failures later."""
+    """For example, there is a warning after a user has changed the release with helm. Such a change does not explain the
+    present state of the package, but may cause failures later.
+    """
     text = "release: a helm command changed it last"
     told = why("db", replace(ready("db"), warnings=(text,)))
     assert (told.ready, told.also) == (True, (f"db: warning: {text}",))

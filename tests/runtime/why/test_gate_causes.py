@@ -115,7 +115,9 @@ def test_an_overruled_vote_is_no_cause() -> None:
 
 
 def test_only_the_deciding_vote_has_the_age_of_the_decision() -> None:
-    """The other votes have the age of the condition, which has been False since before the decision."""
+    """The cause for the deciding vote begins at the time of the decision. The causes for all other votes begin at the time of
+    the condition, which became False before the decision.
+    """
     kubernetes, off = forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d")
     shop = replace(node("shop.web", votes=(kubernetes, off)), since=NOW)
     assert [cause.since for cause in votes(known(shop), shop)] == [NOW, SINCE]

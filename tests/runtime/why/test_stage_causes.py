@@ -97,7 +97,9 @@ def at_rest(error: str, condition_says: str = "DynamicallyDisabled", name: str =
 
 @pytest.mark.parametrize("said", ["DynamicallyDisabled", "PackageHookFailed"])
 def test_a_failure_of_a_disable_is_a_cause(said: str) -> None:
-    """The condition has either the failure, or the decision to disable the package, if the decision was reported later."""
+    """The Disable has failed. The condition shows this failure, or the decision to disable the package if that was reported
+    later.
+    """
     cause = gate_failure(NOBODY, at_rest(FAILED, said))
     assert cause is not None
     assert cause.line == (

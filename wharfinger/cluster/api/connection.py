@@ -51,7 +51,10 @@ class Authorization(Protocol):
     """
 
     def header(self, *, renew: bool) -> str:
-        """Return the header; with ``renew``, discard every cached value first. Raises ConnectionConfigError."""
+        """Return the value of the Authorization header; with ``renew``, discard cached credentials first.
+
+        Raises ConnectionConfigError.
+        """
         ...
 
 
@@ -155,8 +158,8 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
 
 
 def _proxy_of(server: str, named: str, environ: Mapping[str, str]) -> str:
-    """Return the proxy to a server: the kubeconfig's proxy, else the proxy of the environment, as for kubectl; "" if neither
-    names a proxy. Raises ConnectionConfigError.
+    """Return the address of the proxy for requests to a server, as kubectl chooses it: ``named``, the proxy in the kubeconfig,
+    or else the one that the environment variables name; "" if there is no proxy. Raises ConnectionConfigError.
     """
     if named:
         return named

@@ -35,7 +35,9 @@ class Catalog:
     unavailable: tuple[str, ...] = ()
     """The group versions whose API server does not answer, so that their kinds may be missing or outdated."""
     kinds: tuple[ResourceType, ...] = ()
-    """The kinds that can be listed and deleted, each once, in its preferred version. They are in the server's order."""
+    """The kinds whose objects can be listed and deleted, in the server's order. Each kind occurs once, in its preferred
+    version.
+    """
 
     def find(self, api_version: str, kind: str) -> ResourceType | None:
         """Return the type, or None if it is not served."""
@@ -77,7 +79,9 @@ class _Draft:
     def add(
         self, found: ResourceType, singular: str, short_names: Iterable[JsonValue], verbs: Collection[JsonValue]
     ) -> None:
-        """Add a resource, unless its kind is there already. Skip one without a kind: it is only the parent of subresources."""
+        """Add a resource, unless its kind was already added. Skip a resource without a kind, because it is only the parent of
+        subresources.
+        """
         if not found.kind or not found.plural or (found.api_version, found.kind) in self.types:
             return
         self.types[(found.api_version, found.kind)] = found
@@ -138,7 +142,7 @@ def group_version_path(api_version: str) -> str:
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """Return the catalog of plain documents. Raises ShapeError.
+    """Return the catalog from discovery documents in the plain form (not the aggregated one). Raises ShapeError.
 
     ``lists`` has the APIResourceList of each group version, or None if its API server does not answer. Preferred versions are
     first.

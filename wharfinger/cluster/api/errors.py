@@ -10,9 +10,9 @@
     │   ├── ForbiddenError       403; .refusal: the access that no rule allows, if the server's message names it
     │   ├── InvalidError         400, 422: the object is wrong; only a change helps
     │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
-    ├── UnreachableError         no answer: connection refused, reset, timed out
+    ├── UnreachableError         no usable answer: connection refused, reset, timed out, or broken off
     │   ├── SilentServerError    a stream, such as a watch, was silent for too long
-    │   └── WatchLineError       the answer to a watch is no stream of events (defined in watch_stream.py)
+    │   └── WatchLineError       a line of a watch is too long, incomplete, or no event (defined in watch_stream.py)
     ├── FencedError              a write was not sent: the Lease that permits writes is not held
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
     │   └── SilentKindError      the kind is unknown because the API server behind its group does not answer
@@ -39,7 +39,7 @@ class ClusterError(Exception):
 
 
 class UnreachableError(ClusterError):
-    """The API server did not answer."""
+    """The API server did not answer, or its answer broke off."""
 
 
 class SilentServerError(UnreachableError):
@@ -84,7 +84,7 @@ class ForbiddenError(ApiError):
         self.refusal = refusal_of(message)
 
     def __str__(self) -> str:
-        """Return the message of the server, and the rule to add, if it is known, as a line of YAML."""
+        """Return the message of the server. If it names the missing access, append the RBAC rule to add, as a line of YAML."""
         said = super().__str__()
         return said if self.refusal is None else f"{said}; {self.refusal.remedy()}"
 

@@ -69,7 +69,7 @@ class ResponseTooLargeError(ClusterError):
 
 
 def unguarded(_what: str) -> None:
-    """Permit every write."""
+    """Do nothing. This guard, which is called before each write, permits every write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """An unsuccessful answer, read and closed."""
+    """An unsuccessful answer of the server, whose body was read and whose stream was closed."""
 
     status: int
     headers: httpx.Headers
@@ -175,7 +175,7 @@ class _Attempts:
 
 
 class HttpSession:
-    """The sender of calls. Made by :func:`open_session`."""
+    """The sender of requests to one API server. Made by :func:`open_session`."""
 
     def __init__(self, connection: Connection, transport: httpx.AsyncBaseTransport, options: ClientOptions) -> None:
         self.options = options
@@ -187,7 +187,9 @@ class HttpSession:
         self._credentials = _Credentials(connection.authorization, options.authorization_age_s)
 
     async def request(self, call: Call) -> bytes:
-        """Return the body of a successful answer. Raises ApiError, UnreachableError, and other ClusterErrors."""
+        """Send the request, with retries, and return the body of the successful answer. Raises ApiError, UnreachableError, and
+        other ClusterErrors.
+        """
         attempts = _Attempts(self.options)
         async with self._pacer.turn() as turn:
             while True:
@@ -291,7 +293,7 @@ class HttpSession:
         await turn.renew()
 
     async def _send(self, call: Call, attempts: _Attempts, *, read_s: float) -> tuple[str, httpx.Response]:
-        """Return the Authorization header that was sent, and the head of the answer."""
+        """Send a call. Return the Authorization header that was sent, and the head of the answer."""
         header = await self._credentials.header()
         request = self._request(call, header, read_s)
         while True:
@@ -407,7 +409,7 @@ class _Inflater:
             chunk = self._state.unconsumed_tail
 
     def finish(self) -> None:
-        """End the stream. Raises zlib.error if its end is missing."""
+        """Check that the whole compressed stream was received. Raises zlib.error if its end is missing."""
         if not self._state.eof:
             raise zlib.error("the compressed answer is incomplete")
 

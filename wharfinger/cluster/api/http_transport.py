@@ -89,7 +89,9 @@ class ServerTransport(httpx.AsyncBaseTransport):
             await self._idle.pop().close()
 
     async def give_back(self, line: "_Line") -> None:
-        """Keep a connection whose exchange is over, if it can be used again and the limit is not reached."""
+        """Take back a connection whose exchange is over. Keep it for later requests if it can be used again and the limit is
+        not reached; otherwise close it.
+        """
         now = trio.current_time()
         while self._idle and self._idle[0].until <= now:
             await self._idle.pop(0).close()
@@ -267,7 +269,9 @@ class _Body(httpx.AsyncByteStream):
 
 @contextmanager
 def _explained(late: type[httpx.TimeoutException], broken: type[httpx.NetworkError]) -> Iterator[None]:
-    """Convert exceptions of sockets, TLS and h11 into httpx's."""
+    """Convert the exceptions of the block (from sockets, TLS and h11) into httpx's. Timeouts become ``late``, broken
+    connections become ``broken``.
+    """
     try:
         yield
     except trio.TooSlowError as error:

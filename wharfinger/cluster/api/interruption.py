@@ -33,7 +33,7 @@ class Interruption:
         self._waits: set[trio.CancelScope] = set()
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, including those that begin later. ``cause`` is shown to users. Idempotent."""
+        """End all waits under way, and each later wait as soon as it begins. ``cause`` is shown to users. Idempotent."""
         if self.asked.is_set():
             return
         self._cause = cause
@@ -42,14 +42,16 @@ class Interruption:
             wait.cancel(cause)
 
     def error(self, what: str) -> WaitInterruptedError:
-        """Return the error of a wait that is ended."""
+        """Return the error that an interrupted wait raises; ``what`` names what it was waiting for."""
         return WaitInterruptedError(
             f"interrupted while waiting for {what}: {self._cause}; the operation continues at the next start"
         )
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Run the block as a wait. Raises WaitInterruptedError if the wait was ended."""
+        """Let `interrupt` end the block, which waits for ``what``. Raises WaitInterruptedError if the block was ended in this
+        way.
+        """
         with trio.CancelScope() as wait:
             self._waits.add(wait)
             try:

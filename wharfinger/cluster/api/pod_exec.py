@@ -52,7 +52,7 @@ Sink = Callable[[bytes], None]
 
 
 class PodExecutor:
-    """The sender of commands over a session."""
+    """A client that runs commands in pods (``exec``) with the requests of a session."""
 
     def __init__(self, session: HttpSession) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class PodExecutor:
 
 
 class _Conversation:
-    """The streams of one command."""
+    """The exchange with a pod while one command runs: stdin is sent, and stdout, stderr and the exit status are received."""
 
     def __init__(self, what: str, stream: trio.abc.Stream, stdout: Sink, stderr: Sink) -> None:
         self._what = what
@@ -87,7 +87,7 @@ class _Conversation:
         self._status = bytearray()
 
     async def to_end(self, stdin: bytes | None) -> int:
-        """Send stdin and pass the output on, until the command has ended."""
+        """Send stdin and pass the output on, until the command has ended. Return its exit code. Raises CommandError."""
         try:
             async with trio.open_nursery() as nursery:
                 if stdin is not None:

@@ -62,7 +62,9 @@ class LineSplitter:
 
 
 def decode_event(line: bytes, what: str) -> WatchEvent:
-    """Return one line as an event. An ERROR event is raised: as GoneError for 410, else as the ApiError of its Status."""
+    """Return one line as an event. An ERROR event is raised as an exception: as GoneError if its code is 410, otherwise as the
+    ApiError of its Status.
+    """
     try:
         raw: object = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -93,7 +95,7 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 
 
 def decode_raw_event(line: bytes, resource: ResourceType, what: str) -> RawEvent:
-    """Return one line as an event like `decode_event`, without parsing the object."""
+    """Decode one line of a watch as `decode_event` does, but without parsing the object of the event."""
     try:
         event = _LINE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

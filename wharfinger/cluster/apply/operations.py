@@ -7,7 +7,8 @@ not belong to the release, or is being deleted. The rules for fields of other ma
 (:mod:`~wharfinger.cluster.objects.applied_objects`).
 
 When an object leaves its release, the caller decides whether it is deleted or kept (`plan_delete`), and deletes its row. The
-delete follows this decision. If there is no decision, or if an apply of ours created the object after it, the delete decides.
+delete operation follows this decision. It decides by itself if there is no decision, or if an apply of ours created the object
+after the decision.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,8 @@ from wharfinger.formats.json.value import JsonObject, as_object, find_list, find
 from wharfinger.kube.resource import ObjectKey
 
 FRESH_S: Final = 30.0
-"""The age in seconds at which an object that a caller read is read again, because hooks may have changed it since."""
+"""The age in seconds from which an object that a caller has read is read again before its apply, because a hook may have
+changed it."""
 
 
 class InterruptedApplyError(ClusterError):
@@ -63,7 +65,9 @@ class LastRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Before:
-    """The state of an object that was applied before its present row. Each attempt at the row needs it until one succeeds."""
+    """The content of an object as it was applied before its row changed. It is kept until an attempt at the present row
+    succeeds, because each attempt needs it.
+    """
 
     body: PackedJson
 
@@ -124,16 +128,17 @@ class ApplyOperations:
         self._last_reads[identity] = LastRead(None, trio.current_time(), is_known=True)
 
     def replaces(self, identity: Identity, body: PackedJson) -> None:
-        """Record the previously applied state.
+        """Remember the state that was applied before the row changed.
 
-        Until the row is applied, fields of that state count as drift if another manager has taken them.
+        Until the row is applied, the fields of that earlier state count as drift if another manager has taken them.
         """
         self._before[identity] = Before(body)
 
     def plan_delete(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> PlannedDelete:
-        """Record the decision for the next delete, which deletes the object with this UID.
+        """Record that the next delete has to delete the object with this UID, and no other object.
 
-        If ``uid`` is "", there was no object; the delete is for an object that an apply may have created meanwhile.
+        If ``uid`` is "", no object existed when the delete was planned; then the delete concerns an object that an apply may
+        have created meanwhile.
         """
         planned = self._planned[identity] = PlannedDelete(uid, delete_protected)
         return planned

@@ -43,10 +43,10 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 class RemovalDecision:
     """The decision about objects that leave a release.
 
-    ``to_delete``: the objects to delete, each with its UID. ``kept``: the objects to keep, each with the reason. ``absent``:
-    objects that do not exist, but that an apply under way may create until their rows are removed. An object in none of the three
-    still belongs to the release, because another row has it in another API group. ``delete_protected``: objects of protected
-    kinds may be deleted.
+    ``to_delete`` has the objects to delete, each with its UID. ``kept`` has the objects to keep, each with the reason.
+    ``absent`` has objects that do not exist now; until their rows are removed, an apply under way may create them. An object in
+    none of the three still belongs to the release: another row has the same object in another API group. ``delete_protected``
+    is true if objects of protected kinds may be deleted.
     """
 
     to_delete: dict[Identity, str] = field(default_factory=dict)
@@ -168,7 +168,8 @@ class Pruner:
         self._manager = manager
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> tuple[ObjectKey, ...]:
-        """Delete and return the objects. Each kind that has rows is listed once; a kind that is not served has no objects.
+        """Delete the applied objects that have no row any more, and return their keys. Each kind that has rows is listed once;
+        a kind that is not served has no objects.
 
         If requests fail, the remaining work is done first, so that no kind and no object blocks another one; then the first
         ClusterError is raised.

@@ -17,7 +17,9 @@ from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.kube.resource import ObjectKey
 
 SEVERAL: Final = 3
-"""The number of failures in a row after which a correction is a trouble; a shorter series ends before a user reads about it."""
+"""After this number of failures in a row, a correction of drift is reported as a trouble. A shorter series is over before a
+user would read about it.
+"""
 
 Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]
 Troubled = Callable[[Owner, tuple[str, ...]], None]
@@ -69,7 +71,9 @@ class Unattended:
         self._replace(self._uncorrected, owner, changed)
 
     def pruned(self, report: PruneReport) -> None:
-        """Record the end of a prune; report the deleted objects, and the troubles of each release whose troubles have changed."""
+        """Process the end of a prune: report the deleted objects. Also report the troubles of each release for which they have
+        changed.
+        """
         for owner, keys in report.gone.items():
             self.count += len(keys)
             self.report_pruned(owner, tuple(keys))

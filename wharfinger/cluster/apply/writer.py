@@ -32,7 +32,7 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The server's answer, and the fields that were left to the managers that have them now."""
+    """The server's answer to a write, and the fields that were not written because other managers have them now."""
 
     live: JsonObject
     left: tuple[FieldConflict, ...] = ()
@@ -42,8 +42,8 @@ class Written:
 class ObjectWriter:
     """A writer under one field manager. ``force`` takes every field from all other managers.
 
-    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. With ``dry_run``, the first
-    rule of this module does not apply, because making the fields ours would be a write.
+    ``dry_run``: the API server returns the object as an apply would leave it, and stores nothing. With ``dry_run``, fields that
+    a user's helm wrote are not made ours first (rule 1 of this module), because that would be a write.
     """
 
     client: ClusterClient
@@ -88,10 +88,11 @@ class ObjectWriter:
         return Written(await apply(less, force=len(taken) < len(conflicts)), tuple(taken))
 
     async def write_unread(self, wanted: JsonObject, uid: str) -> Written:
-        """Apply an object without reading it first, assuming that no other manager has fields of it. No field is taken over.
+        """Apply an object without reading it first, assuming that no other manager owns a field of it. Fields are never taken
+        over.
 
-        Raises ConflictError or InvalidError if another manager has a field by now, or if the object no longer has this UID. In
-        these cases, read the object, and call `write`.
+        Raises ConflictError or InvalidError if another manager owns a field by now, or if the object no longer has this UID. In
+        these cases, the caller should read the object and call `write`.
         """
         precise = {**wanted, "metadata": {**find_object(wanted, "metadata"), "uid": uid}}
         return Written(await self.client.apply(precise, field_manager=self.manager))

@@ -1,11 +1,12 @@
-"""The definitions of a chart's ``crds/``: applied first, always upgraded, and waited for until they are established.
+"""The CustomResourceDefinitions in a chart's ``crds/`` folder. They are applied before the chart's other objects, and upgraded
+with every upgrade of the package; then the engine waits until they are established.
 
-Helm installs them once and never changes them again. Here each upgrade of a package also upgrades its definitions, after a
-check that no stored data is lost (:mod:`wharfinger.cluster.releases.preflight`). Definitions belong to no release: they have no
-release label and no row in the desired table, and are neither pruned nor uninstalled. The charts of several releases may contain
-the same definition. If another release has the definition among its own objects (in its manifest), only that release upgrades it.
+Helm installs these CRDs once and never changes them again. Here they are upgraded after a check that no stored data is lost
+(:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they have no release label and no row in the desired
+table, and are neither pruned nor uninstalled. The charts of several releases may contain the same CRD. If another release has
+the CRD among its own objects (in its manifest), only that release upgrades it.
 
-A definition is not written if the live definition already has the wanted content.
+A CRD is not written if the live CRD already has the wanted content.
 """
 
 import logging
@@ -38,12 +39,13 @@ log = logging.getLogger(__name__)
 NOBODY = Owner("", "")
 TOUCHED: Final = "wharfinger.dev/establish-asked-at"
 TOUCH_S: Final = 10.0
-"""The time after which a definition that is not established is annotated, once (:func:`await_established`). With several API
-servers, establishing a definition usually takes 5 s."""
+"""The time after which a CRD that is still not established gets an annotation, once, so that the API server handles it again
+(:func:`await_established`). With several API servers, establishing a CRD usually takes 5 s.
+"""
 OVERDUE_S: Final = 20.0
 SHOWN: Final = 3
 _POLICY = DriftPolicy(DriftMode.WARN)
-"""The drift policy of definitions: fields that other managers hold (an injected CA) are left to them."""
+"""The drift policy of CRDs: fields that other managers own, such as an injected CA, are left to these managers."""
 
 
 class CrdError(ReleaseError):
@@ -51,13 +53,13 @@ class CrdError(ReleaseError):
 
 
 class NotEstablishedError(ReleaseError):
-    """Definitions were applied but are not established; the API server may still establish them."""
+    """CRDs were applied but are not established; the API server may still establish them."""
 
     transient = True
 
 
 class Definitions:
-    """A writer of definitions to one cluster. ``acting`` returns the client of the owner of a definition."""
+    """A writer of CRDs to one cluster. ``acting`` returns the client with which to write a CRD for an owner."""
 
     def __init__(
         self,
@@ -123,11 +125,11 @@ class Definitions:
 async def await_established(
     client: ClusterClient, keys: Iterable[ObjectKey], *, now: Callable[[], datetime], progress: Progress = silent
 ) -> None:
-    """Wait until definitions are established. Raises CrdError for a definition that will never be established.
+    """Wait until CRDs are established. Raises CrdError for a CRD that will never be established.
 
-    An API server that was restarted while it established a definition can forget it: the definition remains ``Installing``
-    until it changes once more. So after TOUCH_S the definition gets an annotation, once; after OVERDUE_S the progress names a
-    remedy for users. The annotation changes nothing else: it has no meaning, and no chart contains it.
+    An API server that was restarted while it established a CRD can forget it: the CRD remains ``Installing`` until it changes
+    once more. So after TOUCH_S the CRD gets an annotation, once; after OVERDUE_S the progress names a remedy for users. The
+    annotation changes nothing else: it has no meaning, and no chart contains it.
     """
     waits = _Waits(progress)
     async with trio.open_nursery() as nursery:

@@ -51,7 +51,8 @@ ATTEMPT_S: Final = 60.0
 FIRST_PAUSE_S: Final = 15.0
 LAST_PAUSE_S: Final = 600.0
 QUIET_S: Final = 600.0
-"""A deletion that happens more than this time after the last restoration counts as the first one again."""
+"""If more than this number of seconds has passed since the definition was last restored, its next deletion counts as the first
+one again, so it is restored after the shortest pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,11 @@ class _Known:
 
 
 class KeptDefinitions:
-    """The definitions that owners keep. They are restored while :meth:`run` runs.
+    """The CRDs that owners keep. While :meth:`run` runs, they are restored when somebody has deleted them.
 
-    The constructor gets four functions, none of which may block: ``corrections_paused`` returns True while no definition is to be
-    restored for an owner; ``confined`` returns True if an owner must not write definitions now; ``told`` is called with an owner
-    and its missing definitions, and ``back`` with a kind that is served again.
+    The constructor gets four functions, none of which may block: ``corrections_paused`` returns True while no CRD is to be
+    restored for an owner; ``confined`` returns True if an owner must not write CRDs now; ``told`` is called with an owner and
+    its missing CRDs, and ``back`` with a kind that is served again.
     """
 
     def __init__(
@@ -120,7 +121,8 @@ class KeptDefinitions:
         """The cancel scope of the wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """Keep the definitions that a step of an owner applied, instead of the definitions that this step applied before.
+        """Keep these definitions, which the owner has applied in ``step``, instead of the definitions that the owner applied in
+        this step before. The caller chooses the names of steps.
 
         A definition that does not exist by now counts as missing.
         """
@@ -160,7 +162,7 @@ class KeptDefinitions:
         )
 
     def changed(self, change: RawChange) -> None:
-        """Record that a definition exists, or is gone. Never waits."""
+        """Record that a CRD exists, or is gone. Never waits."""
         name = change.key.name
         if change.type is WatchType.DELETED:
             self._known.there.discard(name)
@@ -215,7 +217,7 @@ class KeptDefinitions:
             self._told(owner, after)
 
     async def _look(self, key: ObjectKey) -> None:
-        """Look up whether a definition exists; if the request fails, queue the definition for another attempt."""
+        """Look up whether a CRD exists; if the request fails, queue the CRD for another attempt."""
         try:
             is_there = await look_up(self._client, key) is not None
         except ClusterError as error:
@@ -328,7 +330,7 @@ class KeptDefinitions:
 
 
 def pause_before(times: int) -> float:
-    """Return the pause before the next restoration of a definition that was restored this many times in a row."""
+    """Return the seconds to wait before a deleted definition is restored again, after ``times`` restorations in a row."""
     return 0.0 if not times else float(min(FIRST_PAUSE_S * 2 ** min(times - 1, 10), LAST_PAUSE_S))
 
 

@@ -103,7 +103,7 @@ class _Place:
     condition: bool = False
 
     def inside(self) -> "_Place":
-        """Return the position of a property, or of an item."""
+        """Return the position of a property, or of a list item, of the schema at this position."""
         return _Place(condition=self.condition)
 
 
@@ -160,7 +160,9 @@ def _enum(old: JsonObject, new: JsonObject, path: str) -> _Found:
     if find(old, "enum") is None:
         yield Narrowing(CrdRule.ENUM, path, f"every value was allowed, and now only {listed(allowed, NAMED)}")
     elif gone := [text for text in map(_text, find_list(old, "enum")) if text not in allowed]:
-        yield Narrowing(CrdRule.ENUM, path, f"{listed(gone, NAMED)} is not allowed any more")
+        yield Narrowing(
+            CrdRule.ENUM, path, f"{listed(gone, NAMED)} {'is' if len(gone) == 1 else 'are'} not allowed any more"
+        )
 
 
 def _bounds(old: JsonObject, new: JsonObject, path: str) -> _Found:
@@ -190,9 +192,8 @@ def _number(schema: JsonObject, name: str) -> float | None:
 
 
 def _bound(schema: JsonObject, name: str, sign: int) -> tuple[float, bool] | None:
-    """Return a bound in a comparable form: a greater value is narrower.
-
-    If the numbers are equal, a bound that excludes its own number is narrower.
+    """Return a bound in a form in which a greater value is narrower; with equal numbers, a bound that excludes its own number
+    is narrower. ``sign`` is 1 for a lower bound, and -1 for an upper bound.
     """
     found = _number(schema, name)
     excluded = find(schema, f"exclusive{name.capitalize()}") is True
@@ -257,13 +258,13 @@ def _choices(schema: JsonObject) -> list[JsonObject]:
 
 
 def _alone(schema: JsonObject) -> tuple[JsonObject, ...]:
-    """Return the schema's own keywords, without allOf and default, as one condition beside those in allOf."""
+    """Return a condition that consists of all keywords of the schema except allOf and default, as a tuple of one item."""
     return ({name: value for name, value in schema.items() if name not in {"allOf", "default"}},)
 
 
 def _follows(old: JsonObject, new: JsonObject, place: _Place) -> bool:
-    """Return whether the new condition follows from the old condition. Inside another condition, only an equal condition counts
-    as following.
+    """Return whether every value that meets the old condition also meets the new condition. Inside of another condition, this
+    is assumed only if the two conditions are equal.
     """
     return old == new or (not place.condition and next(_schema(old, new, "", _Place(condition=True)), None) is None)
 
@@ -335,7 +336,7 @@ def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
 
 
 def _unnamed(schema: JsonObject) -> JsonObject | None:
-    """Return the schema of fields that are not named; None if such fields are dropped."""
+    """Return the schema of fields that ``properties`` does not name; None if the API server drops such fields."""
     more = find(schema, "additionalProperties")
     if isinstance(more, Mapping):
         return as_object(more, "additionalProperties")
@@ -343,7 +344,9 @@ def _unnamed(schema: JsonObject) -> JsonObject | None:
 
 
 def _conditions(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """Yield narrower properties below allOf and similar keywords, where every named property is one more condition."""
+    """Yield the properties that are narrower than before, in a schema below allOf or a similar keyword. There, every property
+    that is named is an additional condition.
+    """
     before = find_object(old, "properties")
     for name, schema in find_object(new, "properties").items():
         was = as_object(before[name], name) if name in before else _ANYTHING

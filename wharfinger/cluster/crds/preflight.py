@@ -29,9 +29,9 @@ MAX_PROBLEMS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CrdProblem:
-    """One reason against an upgrade.
+    """One reason why the upgrade of a CRD would be unsafe.
 
-    ``message`` is a clause with version and path: ``v1 .spec.size: maximum was 10, and is 5``.
+    ``message`` names the version and the path, such as ``v1 .spec.size: maximum was 10, and is 5``.
     """
 
     rule: CrdRule
@@ -115,10 +115,10 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Return whether anything but an apply of this manager set the live conversion.
+    """Return whether the live conversion was set by anything other than an apply of ``manager``.
 
-    Another manager may have set it, such as a certificate injector, or a patch of this manager, which adds the webhooks of a
-    package's hooks. Such a conversion is kept unless the new definition contains a conversion.
+    It may have been set by another manager, such as a certificate injector, or by a patch of ``manager``, which adds the
+    webhooks of a package's hooks. Such a conversion is kept unless the new definition contains a conversion.
     """
     owners = [
         "" if find_str(entry, "operation") == "Update" else find_str(entry, "manager")

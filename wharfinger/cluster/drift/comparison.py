@@ -45,7 +45,8 @@ SHOWN: Final = 5
 class DriftedField:
     """A JSON pointer to a changed field, and the manager that has it now ("" if it was removed, or no manager is known).
 
-    An index in the pointer is the index of the item in the desired object, or in the live object if only that has the item.
+    An index in the pointer is that of the item in the desired object. If only the live object has the item, it is the index
+    there.
     """
 
     pointer: str
@@ -66,7 +67,7 @@ class Drift:
 
     @property
     def writers(self) -> tuple[str, ...]:
-        """Return the known managers, sorted."""
+        """Return the managers that are known to have changed the fields, sorted."""
         return tuple(sorted({field.by for field in self.fields} - {""}))
 
     def __str__(self) -> str:
@@ -77,11 +78,11 @@ class Drift:
 
 
 def is_in_doubt(row: DesiredObject, live: JsonObject, manager: str) -> bool:
-    """Return whether we applied a live object for a row other than ``row``. In that case, the object's fields are ours, and
-    may have other values than in ``row``.
+    """Return whether we applied the live object for another row than ``row``. In that case, the fields that we own may have
+    other values than in ``row``, although nobody has changed them.
 
-    The row is recognized by the annotation DIGEST_ANNOTATION. The result is False if the object lacks the annotation, or if
-    another manager wrote the annotation, so that no other manager can hide drift.
+    The row is recognized by the annotation DIGEST_ANNOTATION. The result is False if the object lacks the annotation. It is
+    also False if another manager wrote the annotation; otherwise that manager could hide drift.
     """
     if text_at(live, "metadata", "annotations", DIGEST_ANNOTATION) in {"", row.digest}:
         return False
@@ -94,8 +95,9 @@ def find_drift(
 ) -> Drift | None:
     """Return how a live object differs from what was applied; None if it does not differ, or if it is being deleted.
 
-    ``desired`` is the wanted object, with its namespace; ``applied`` the answer to its apply, if known; ``ignore`` includes
-    the built-in rules. The baseline is not used if the live object is another one under the same name (its uid differs).
+    ``desired`` is the wanted object, with its namespace. ``applied`` is the baseline, which was taken from the answer to the
+    apply; None if it is not known. The baseline is not used if the live object is another one under the same name (its uid
+    differs). ``ignore`` includes the built-in rules.
     """
     owners = read_owners(live, manager)
     if owners is None or find(live, "metadata", "deletionTimestamp") is not None:
@@ -193,7 +195,9 @@ def _writer(path: FieldPath, owners: FieldOwners, manager: str) -> Writer:
 
 
 def _topmost(writers: Mapping[FieldPath, Writer]) -> Iterator[tuple[FieldPath, Writer]]:
-    """Yield lost fields in order of paths. Fields below a lost item or field are left out, unless they have another writer."""
+    """Yield the lost fields in the order of their paths. A field inside of another lost field or item is yielded
+    only if it has a known writer, and no field around it has the same one.
+    """
     for path, writer in sorted(writers.items(), key=lambda item: item[0]):
         above = [writers[path[:length]] for length in range(1, len(path)) if path[:length] in writers]
         if not above or writer not in (*above, NOBODY):

@@ -14,7 +14,9 @@ from wharfinger.kube.field_sets import FieldSet
 
 
 def without_fields(obj: JsonObject, segments: Sequence[str], others: FieldSet) -> JsonObject:
-    """Return a copy without the fields in ``others`` at and below a pointer; the segment ``*`` matches all members and items."""
+    """Return a copy of the object without the fields of ``others`` that lie at or below the JSON pointer ``segments``. The
+    segment ``*`` matches all members and items.
+    """
     left = _left(obj, segments, others)
     return left if isinstance(left, dict) else {}
 
@@ -72,5 +74,5 @@ def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
 
 
 def _passes(segments: Sequence[str], name: str) -> bool:
-    """Return whether a pointer selects nothing at or below the member or item ``name``."""
+    """Return whether a pointer selects neither the member or item ``name`` nor anything below it."""
     return bool(segments) and segments[0] not in {ANY, name}

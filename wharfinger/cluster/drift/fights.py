@@ -123,9 +123,10 @@ FightEffect: TypeAlias = Correct | FightsChanged
 
 @dataclass(frozen=True, slots=True)
 class Bout:
-    """The history of one object: the times of its recent corrections and of its last event, and the fight.
+    """The history of one object: the times of its recent corrections (``corrections``) and of its last event (``last_at``).
 
-    ``waits``: the object has drifted, and will be corrected at ``next_at``.
+    ``waits``: the object has drifted, and will be corrected at ``next_at``. ``fight`` is None if there is no fight over the
+    object.
     """
 
     corrections: tuple[float, ...]
@@ -137,7 +138,7 @@ class Bout:
 
 @dataclass(frozen=True, slots=True)
 class Fights:
-    """All bouts, and the rules."""
+    """The state of the machine: the recent history (bout) of each object that has drifted, and the rules for fights."""
 
     rules: FightRules = field(default_factory=FightRules)
     bouts: "HashTrieMap[Identity, Bout]" = field(default_factory=HashTrieMap)
@@ -148,7 +149,7 @@ class Fights:
         return bout.fight if bout is not None else None
 
     def due(self) -> float | None:
-        """Return the time at which Elapsed will have an effect; None if nothing is planned."""
+        """Return the time at which the event Elapsed is due next; None if no object has a history."""
         return min((_due(bout, self.rules) for bout in self.bouts.values()), default=None)
 
 
@@ -215,7 +216,10 @@ def _elapsed(state: Fights, at: float) -> tuple[Fights, tuple[FightEffect, ...]]
 
 
 def _overdue(state: Fights, at: float) -> Iterator[tuple[Identity, Bout]]:
-    """Yield the bouts with a due time that has passed, in a stable order."""
+    """Yield the objects whose due time has passed, each with its history, sorted by identity.
+
+    An object is due when it has to be corrected, or when its history can be forgotten.
+    """
     found = [(identity, bout) for identity, bout in state.bouts.items() if _due(bout, state.rules) <= at]
     yield from sorted(found, key=lambda item: item[0])
 

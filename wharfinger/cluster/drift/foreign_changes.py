@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 class ForeignChanges:
     """The changes of releases' records by other writers.
 
-    ``left_alone`` is called immediately, with the owner of the changed release. ``told`` is called with the owner, the changed
-    revision, and the writer in words.
+    ``left_alone`` is called immediately at each change, with the owner of the release. ``told`` is called once the change is to
+    be reported, with the owner, the changed revision, and the writer in words.
     """
 
     def __init__(

@@ -14,7 +14,8 @@ from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import JsonObject
 
 PEOPLE: Final = "kubectl.*|k9s|lens.*|headlamp.*|dashboard.*|Mozilla"
-"""A pattern of managers that are users' tools: a write by one of them through a subresource was not made by a controller."""
+"""A pattern for the names of managers that are tools of users. A write by such a tool through a subresource is a user's change,
+and not the work of a controller."""
 
 BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
     # HorizontalPodAutoscaler, KEDA, Knative: autoscalers write through the scale subresource; kubectl does, too.

@@ -57,16 +57,18 @@ from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 WORKERS: Final = 4
-"""The number of suspicions that are checked at the same time."""
+"""The largest number of objects that are checked for drift at the same time."""
 HOLD_S: Final = 0.1
 """The delay before the first check whether the row of a suspected object is applied by now; later delays grow."""
 JITTER: Final = 0.1
 """The fraction by which the pause between two full comparisons varies."""
 
 Corrected: TypeAlias = Callable[[Owner, Drift], None]
-"""A callback with the drift of an object that was corrected, after the object was applied again. Must not block."""
+"""A callback that gets the drift of an object that was corrected, after the object was applied again. It must not block."""
 DriftReport: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]], None]
-"""A callback with all drift of an owner's objects and all fights for them, whenever either changed. Must not block."""
+"""A callback that gets all drift of an owner's objects and all fights over them, whenever the drift or the fights have changed.
+It must not block.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Known:
-    """The monitor's knowledge apart from the baselines."""
+    """The drift that the monitor suspects or has reported, and the objects and owners that need special treatment."""
 
     suspects: dict[Identity, str] = field(default_factory=dict)
     """The suspected objects, each with the resourceVersion at which it seemed to have drifted; "" if the object is missing, or
@@ -121,7 +123,8 @@ class _Known:
 
 
 class DriftMonitor:
-    """A monitor of drift. ``correct`` has objects applied again; ``settled`` returns whether an object's row is applied.
+    """A monitor of drift. ``correct`` requests that objects are applied again. ``settled`` returns whether an object's row is
+    applied.
 
     The caller starts :meth:`run` in a task. :meth:`run` and :meth:`wait_compared` are the only methods that wait.
     """
@@ -267,7 +270,9 @@ class DriftMonitor:
         self._look(identity_of(key), live)
 
     def _look(self, identity: Identity, live: JsonObject) -> None:
-        """Suspect the object if it seems to have drifted; otherwise record that it matches."""
+        """Examine an object that the watch reported. If it seems to have drifted, add it to the suspects; otherwise record that
+        it is as wanted.
+        """
         row = self._row(identity)
         if row is None:
             self._close(identity)
@@ -296,8 +301,8 @@ class DriftMonitor:
             self._queue.add_later(identity, HOLD_S)
 
     def _is_as_wanted(self, identity: Identity, live: JsonObject) -> None:
-        """End the drift of an object that was read and matches; record it as the baseline if no baseline is known, or if the
-        baseline differs.
+        """End the drift of an object whose live state was read and matches its row. Record the live state as the baseline if
+        there is no complete baseline, or if the baseline differs from it.
         """
         applied = self._applied.get(identity)
         if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
@@ -428,7 +433,9 @@ class DriftMonitor:
                 await self._filled_again()
 
     async def _filled_again(self) -> None:
-        """Wait until the table is being filled again. Its new rows will have no baselines, so they must be compared soon."""
+        """Wait until the table is being filled again. The rows that it gets then have no baselines, so they must be compared
+        soon.
+        """
         while True:
             watch = self._table.watch()
             if not self._table.snapshot().initialized:

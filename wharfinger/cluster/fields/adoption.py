@@ -27,7 +27,9 @@ _LAST_APPLIED_FIELD: Final = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}"
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
-    """Return the JSON patch that makes the other tools' entries ours; [] if there are none, or if one of them is unreadable.
+    """Return the JSON patch that moves the fields of the adopted tools' entries to the entry of ``manager``.
+
+    Return [] if there are no such entries, or if one of them is unreadable.
 
     The server refuses the patch (409) if the object changed meanwhile.
     """

@@ -36,8 +36,8 @@ class FieldConflict:
 
 
 class FieldConflictError(ConflictError):
-    """Other managers own the fields to be changed, and the fields were never ours. The error is permanent until the others or we
-    give up the fields.
+    """Other managers own the fields to be changed, and this manager has never owned them. The error is permanent: it remains
+    until the other managers give up the fields, or the change leaves them out.
     """
 
     def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:
@@ -80,7 +80,9 @@ def has_field(obj: JsonValue, path: str) -> bool:
 
 
 def without_fields(obj: JsonObject, paths: Iterable[str]) -> JsonObject:
-    """Return a copy without these fields; a list item is removed only if its path is named."""
+    """Return a copy of the object without the fields at ``paths``. An item of a list is removed only if its own path is
+    given.
+    """
     places = [place for path in paths for place in _places(obj, path, ()) if place]
     result: JsonValue = obj
     # Later items first: removing an item from a list moves the items after it.

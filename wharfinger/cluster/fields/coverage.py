@@ -1,4 +1,5 @@
-"""Wanted fields of an object that we do not own: the drift that can be found without the answer to our apply.
+"""The search for drift without the answer to the last apply: it finds the wanted fields of an object that the daemon does not
+own.
 
 The wanted object and the field sets of the live object are walked side by side. The sets themselves show which lists are
 keyed, and by which keys, so no schema is needed. In three cases, the result is less exact than with a schema. A list that no
@@ -30,9 +31,9 @@ _KEY_DEFAULTS: Final[JsonObject] = {"protocol": "TCP"}
 
 
 def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
-    """Yield the paths of wanted fields that are not ours. The path of an item comes before the paths inside it.
+    """Yield the paths of wanted fields that the daemon does not own. The path of an item comes before the paths inside it.
 
-    An empty value does not count unless another manager replaced it as a whole; a null never does.
+    An empty value is yielded only if another manager replaced it as a whole. A null is never yielded.
     """
     here = _Owned(owners.own, owners.own_updates, tuple(fields for _, fields in owners.sets_of_others()))
     for path in _walk(desired, live, here, ()):
@@ -48,7 +49,11 @@ def has_content(value: Maybe) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """The fields at one position: those of our applies, of other writes under our name, and of each other manager."""
+    """The owned fields at one position of an object.
+
+    ``applied`` are the fields that the daemon applied. ``updated`` are the fields that were written in another way under the
+    daemon's name. ``others`` has the fields of each other manager.
+    """
 
     applied: FieldSet
     updated: FieldSet
@@ -59,7 +64,7 @@ class _Owned:
         return _Owned(self.applied.below(element), self.updated.below(element), others)
 
     def has(self, element: str) -> bool:
-        """Return whether we own the element itself."""
+        """Return whether the daemon owns the element itself."""
         return element in self.applied.members or element in self.updated.members
 
     def is_shared(self, element: str) -> bool:
@@ -71,7 +76,7 @@ class _Owned:
         return any(element in fields.members for fields in self.others)
 
     def elements(self) -> set[str]:
-        """Return the elements at this level of which any manager owns the whole or a part."""
+        """Return the path elements at this level that a manager owns, either themselves or in part."""
         sets = (self.applied, self.updated, *self.others)
         return {element for fields in sets for element in fields.members | fields.children.keys()}
 
@@ -99,7 +104,9 @@ def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Ite
 
 
 def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tuple[str, JsonValue, Maybe]]:
-    """Yield each wanted item with its path element and the live item. If we do not own the item, its element is computed."""
+    """Yield each wanted item with its path element and the live item. The element comes from the fields that we own; if we do
+    not own the item, the element is computed from the item.
+    """
     mine = sorted(owned.applied.members | owned.applied.children.keys())
     names = {index: element for element, index in match_items(mine, wanted).items()}
     keys = {name for element in owned.elements() if element.startswith("k:") for name in keys_of(element)}
@@ -109,9 +116,9 @@ def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tupl
 
 
 def _element(item: JsonValue, index: int, keys: set[str]) -> str:
-    """Return the path element of an item: by its keys, or by its index if a key is missing and its default is not known.
+    """Return the path element of an item of a list. In a list without keys, the element consists of the item's value.
 
-    An item of a list without keys gets an element by its value.
+    In a list with keys, it consists of the item's keys, or of its index if a key is missing and has no known default.
     """
     if not isinstance(item, dict) or not keys:
         return f"v:{canonical_json(item).decode()}"

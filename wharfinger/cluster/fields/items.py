@@ -83,7 +83,7 @@ def value_at(path: FieldPath, value: Maybe) -> Maybe:
 
 
 def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]:
-    """Yield each element with its value."""
+    """Yield each path element with the part of ``value`` to which it leads; ABSENT if it leads nowhere."""
     indexes: Mapping[str, int] = match_items(elements, value) if isinstance(value, list) else {}
     for element in elements:
         if element.startswith("f:"):
@@ -95,7 +95,9 @@ def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]
 def _by_present_keys(
     keyed: Sequence[str], items: Sequence[JsonValue]
 ) -> dict[frozenset[str], dict[_Key, dict[int, None]]]:
-    """Return the positions of the items, first by the names of the keys that an item has, then by the values of these keys."""
+    """Return the positions of items, grouped first by which of the named keys an item has, and then by the values of these
+    keys.
+    """
     groups: dict[frozenset[str], dict[_Key, dict[int, None]]] = {}
     for names in {frozenset(keys_of(element)) for element in keyed}:
         for at, item in enumerate(items):

@@ -15,7 +15,7 @@ from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet, read_fields_v
 
 APPLY: Final = "Apply"
 STATUS: Final = "status"
-"""The subresource for the status. Writers that write through it never own fields that are applied."""
+"""The name of the subresource for the status. The fields that a writer owns through it are never fields that we apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ class FieldOwners:
 
 
 def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
-    """Return the entry of the manager's apply to the object, unparsed; None if it has not applied the object."""
+    """Return the unparsed entry of ``metadata.managedFields`` about the manager's apply; None if the manager has not applied
+    the object.
+    """
     metadata = live.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     for entry in entries if isinstance(entries, list) else ():

@@ -5,7 +5,7 @@ until a task has judged them:
 
 * objects for which their release has a rule, because a worker process evaluates its expressions
   (:mod:`~wharfinger.cluster.health.rules`);
-* custom objects without a status: their definition, which is read once, shows whether the kind declares one.
+* custom objects without a status: their CRD, which is read once, shows whether the kind declares a status.
 
 A task that cannot finish, because the worker died or the API server does not answer, retries after :data:`RETRY_S`; until
 then the former readiness is kept, and counts as not certain. If an object waits for a task, its newest content is kept until it
@@ -55,7 +55,8 @@ class _Case:
 
 
 class HealthFacts:
-    """The facts about live objects. ``rule_of`` returns the rule of an object, None for the built-in rules.
+    """The facts about live objects, mainly their readiness. ``rule_of`` returns the health rule of an object, or None if the
+    built-in rules apply.
 
     ``changed`` is called with each object whose fact changed.
     """
@@ -85,7 +86,7 @@ class HealthFacts:
         return self._facts.get(identity)
 
     def __len__(self) -> int:
-        """Return the number of objects with a fact."""
+        """Return the number of objects about which a fact is known."""
         return len(self._facts)
 
     @property
@@ -139,7 +140,7 @@ class HealthFacts:
             self._drop(identity)
 
     def judge_again(self, key: ObjectKey) -> None:
-        """Judge an object again if its rule changed; do nothing if no fact is known about it."""
+        """Judge an object again if its rule has changed. Do nothing if nothing is known about the object."""
         identity = identity_of(key)
         held = self._facts.get(identity)
         if held is not None and held.rule != self._rule_of(identity):
@@ -224,7 +225,9 @@ class HealthFacts:
                 await self._work.wait()
 
     async def _judge(self, identity: Identity, case: _Case) -> None:
-        """Judge an object. Raises ClusterError and ProgramError if that is not possible now."""
+        """Judge whether an object is ready, and record the result. Raises ClusterError and ProgramError if that is not possible
+        now.
+        """
         obj = case.obj
         if obj is None:
             try:

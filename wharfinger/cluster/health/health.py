@@ -66,7 +66,9 @@ class Health:
 def health_of(
     states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = (), stalled: Iterable[ObjectKey] = ()
 ) -> Health:
-    """Return the health of a release from the states of its objects. ``unknown``: the objects that were not looked up yet."""
+    """Return the health of a release from the states of its objects. ``unknown``: the objects that were not looked up yet;
+    ``stalled``: objects that have stalled, of which those that are ready do not count.
+    """
     laggards = {key: state for key, state in sorted(states.items()) if not isinstance(state, Current)}
     ready = tuple(sorted(key for key, state in states.items() if isinstance(state, Current)))
     late = frozenset(key for key in stalled if key in laggards)
@@ -88,7 +90,7 @@ class Sighting:
 
 
 def sighting(obj: JsonObject) -> Sighting:
-    """Return the sighting of an object. Raises ShapeError."""
+    """Return the object's uid and its resourceVersion as a number (-1 if it is not a number). Raises ShapeError."""
     version = find_str(obj, "metadata", "resourceVersion")
     number = int(version) if version.isascii() and version.isdigit() and len(version) <= 20 else -1
     return Sighting(find_str(obj, "metadata", "uid"), number)

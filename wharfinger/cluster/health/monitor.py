@@ -49,23 +49,23 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 QUIET_S: Final = 0.2
 """The least time between two rounds of reports, in seconds. A round reports all releases that changed."""
 PATIENCE_S: Final = 5.0
-"""The interval at which a wait reads the newest events of its laggards, in seconds."""
+"""The interval at which a wait reads the newest events of the objects that are not ready, in seconds."""
 MAX_ASKED: Final = 5
-"""The number of laggards of a wait whose events are read."""
+"""The largest number of objects that are not ready for which one wait reads events."""
 ASKING_S: Final = 10.0
 """The time limit for reading the events of an object, in seconds."""
 
 _OUTDATED: Final = Health(known=False)
-"""A placeholder for the last report of a release: every health differs from it."""
+"""A placeholder for the last reported health of a release. It differs from any real health, so the next health is reported."""
 
 OnHealth: TypeAlias = Callable[[Owner, Health], None]
-"""A callback for the health of a release. Must not block, and must not raise."""
+"""A callback for the health of a release. It must neither block nor raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """The counts of a monitor. ``objects``: all live objects that were reported; ``open``: those whose readiness is being
-    determined.
+    """The counts of a monitor. ``objects``: the live objects that the monitor knows; ``open``: those whose readiness is not
+    determined yet.
     """
 
     objects: int
@@ -76,7 +76,9 @@ class HealthStatistics:
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait under way. ``events``: the newest event of each object; ``moved`` is set when something changed."""
+    """A wait under way. ``events`` has the newest event of each object; ``moved`` is set when a state or an event has
+    changed.
+    """
 
     owner: Owner
     keys: frozenset[Identity] | None
@@ -86,7 +88,7 @@ class _Wait:
 
 
 class HealthMonitor:
-    """A monitor of releases. Made by :func:`open_health_monitor`."""
+    """A monitor of the health of releases. Made by :func:`open_health_monitor`."""
 
     def __init__(
         self,
@@ -122,14 +124,13 @@ class HealthMonitor:
             self._facts.saw(key, obj)
 
     def applied(self, key: ObjectKey, response: JsonObject) -> None:
-        """Record the answer to an apply; from now on no wait ends because of an older state."""
+        """Record the object as an apply returned it. From now on, an older state of the object does not end a wait for it."""
         self._facts.answered(key, response)
 
     def looked_up(self, resource: ResourceType, why: str | None) -> None:
-        """Record the result of looking up a kind: "" if it succeeded, the reason if it failed; None if the kind is not
-        watched any more.
+        """Record whether a kind was found in the cluster. `LiveObjects.listen` gets this method as a callback.
 
-        For `LiveObjects.listen`.
+        ``why`` is "" if the lookup succeeded, the reason if it failed, and None if the kind is no longer watched.
         """
         if why is None:
             self._looked_up.pop(resource, None)
@@ -254,7 +255,9 @@ class HealthMonitor:
                 self._on_health(owner, health)
 
     def _follow_unready(self, owner: Owner, health: Health) -> None:
-        """Record how long each laggard has been in its state, and when the next of them counts as stalled."""
+        """Record how long each object that is not ready has been in its state, and when the next of these objects counts as
+        stalled.
+        """
         self._stalls.pop(owner, None)
         if not health.known:
             return  # the former times are kept until everything is looked up again

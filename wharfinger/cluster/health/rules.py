@@ -39,7 +39,7 @@ class HealthRuleError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class HealthRule:
-    """The expressions for the objects of one kind; a missing expression is ""."""
+    """The expressions that determine the health of the objects of one kind; "" for an expression that is not set."""
 
     api_version: str
     kind: str

@@ -21,7 +21,7 @@ from wharfinger.cluster.watch.readiness import InProgress, Readiness
 from wharfinger.kube.resource import ObjectKey
 
 GRACE_S: Final = 60.0
-"""The time for which an object may be unready without moving, in seconds."""
+"""The time in seconds for which an object may be unready while its message does not change."""
 ABSENT_S: Final = 10.0
 """The time for which an object may be absent, in seconds; the shorter of this and the grace period counts."""
 LIMIT_S: Final = 600.0
@@ -48,7 +48,7 @@ class Unready:
 
 
 def followed(before: Mapping[ObjectKey, Unready], laggards: Laggards, now: float) -> dict[ObjectKey, Unready]:
-    """Return the objects that are unready now; objects that became ready, or left the release, are dropped."""
+    """Return the objects of ``laggards``, which are unready now. Objects that were unready ``before`` keep their times."""
     return {key: _moved(before.get(key), state, now) for key, state in laggards.items()}
 
 

@@ -18,7 +18,7 @@ from wharfinger.cluster.api.errors import FencedError
 
 
 def suspended_too() -> float:
-    """Return the seconds since the machine started, suspensions included."""
+    """Return the seconds since the machine started, including the time in which the machine was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -40,8 +40,8 @@ class Fence:
     def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
         """Permit writes until a time of the monotonic clock, in seconds.
 
-        ``since`` is the time at which the renewal that permits the writes was sent (None: now), by both clocks. If the machine
-        was suspended since then, the time of the suspension counts, too.
+        ``since`` is the time at which the renewal that permits the writes was sent, by both clocks; None means now. The
+        permission gets shorter by the time for which the machine was suspended since then.
         """
         if until != self._until:
             clock, boot_clock = since or self.moment()

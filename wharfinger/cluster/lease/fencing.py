@@ -75,8 +75,8 @@ class Abandoned:
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """The writer may be working on the record; ``until`` says when the wait ends, or that the writer has replaced us. It
-    completes the message "… is at work on it; …".
+    """The writer may be working on the record. ``by`` and ``until`` complete the message "BY is at work on it; UNTIL", where
+    ``until`` says when the wait ends, or that the writer has replaced this daemon.
     """
 
     by: str
@@ -87,7 +87,7 @@ Verdict: TypeAlias = Abandoned | AtWork
 
 
 class Sightings:
-    """The times since which records and Leases have been seen unchanged.
+    """The times since which this process has seen each record and each Lease unchanged.
 
     Their number is limited; beyond the limit, the record or Lease that was not seen for the longest time is forgotten.
     """
@@ -117,7 +117,7 @@ class Fencing:
         self._leases = Sightings()
 
     def see(self, record: Hashable, version: str) -> float:
-        """Return since when this record has been unchanged. Called whenever a pending record is seen."""
+        """Record that a pending record was seen in this version, and return the time since which it has been unchanged."""
         return self._records.see(record, version, self._clock())
 
     async def verdict(self, theirs: Holder, record: Hashable, version: str) -> Verdict:
@@ -163,7 +163,9 @@ class Fencing:
 
 
 def judge(theirs: Holder, ours: Holder) -> Verdict | None:
-    """Return the verdict that follows from the two holders alone; None if the record, or its Lease, must be observed."""
+    """Return the verdict that follows from the two holders alone; None if it depends on later observations of the record, or of
+    the Lease of its writer.
+    """
     same_lease = theirs.lease == ours.lease
     if theirs.identity and theirs.identity == ours.identity:
         if same_lease and theirs.fence > ours.fence:
@@ -179,8 +181,8 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
 
 
 def _is_of_family(lease: str, ours: Holder) -> bool:
-    """Return whether a Lease belongs to our family: it is in the namespace of our Lease, and its name begins with that of the
-    family.
+    """Return whether a Lease belongs to our family (:class:`Holder`): it is in the namespace of our Lease, and its name begins
+    with the name of the family.
     """
     namespace, _, rest = lease.partition("/")
     return namespace == ours.lease.partition("/")[0] and (rest.partition("/")[0] + "-").startswith(f"{ours.family}-")

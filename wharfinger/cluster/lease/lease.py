@@ -105,7 +105,7 @@ async def _lease_type(client: ClusterClient, retry_s: float, waiting: Callable[[
 
 
 class _Keeper:
-    """The performer of the effects of the state machine."""
+    """The shell of the state machine: it performs the effects, such as reads and writes of the Lease."""
 
     def __init__(
         self,

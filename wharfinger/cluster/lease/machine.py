@@ -46,14 +46,16 @@ class LeaseTimes:
     retry_s: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the order."""
+        """Check that the four times are in the required order."""
         if not 0 < self.retry_s <= self.renew_s < self.deadline_s < self.duration_s:
             raise ValueError(f"{self}: these must be in this order: 0 < retry <= renew < deadline < duration")
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The Lease (None: it did not exist), unchanged since ``since``, as far as this candidate saw."""
+    """The Lease as this candidate last read it; ``record`` is None if the Lease did not exist. ``since`` is the time since
+    which the candidate has seen no change of the Lease.
+    """
 
     record: LeaseRecord | None
     since: float
@@ -69,7 +71,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A write is under way that would make the Lease ours."""
+    """A write is under way by which this candidate tries to take the Lease."""
 
     waiting: Waiting
 
@@ -91,7 +93,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The Lease is no longer ours, for a reason; "" if it was given back."""
+    """This process does not hold the Lease any more. ``reason`` says how it was lost, and is "" if it was given back."""
 
     reason: str = ""
 
@@ -141,12 +143,14 @@ Event: TypeAlias = Read | Written | Refused | Failed | Woke | Leave
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The effect of reading the Lease; answered by Read or Failed."""
+    """Read the Lease. The event Read or Failed reports the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The effect of writing over ``before`` (None: create it); answered by Written, Refused or Failed."""
+    """Replace the record ``before`` in the Lease; None: create the Lease. The event Written, Refused or Failed reports the
+    result.
+    """
 
     claim: Claim
     before: LeaseRecord | None
@@ -154,14 +158,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The effect of waiting; answered by Woke."""
+    """Wait for ``delay_s`` seconds. The event Woke reports the end of the wait."""
 
     delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The end: there is nothing more to do."""
+    """Do nothing more, because the Lease is lost or released. The machine has no further effects."""
 
 
 Effect: TypeAlias = Look | Write | Pause | Stop

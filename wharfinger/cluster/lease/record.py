@@ -21,7 +21,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_US: Final = 250_000_000_000_000_000
 """A time in the year 9892: later times are replaced by this one, so that ``renewTime`` can still be advanced."""
 _LAST_US: Final = 253_402_214_400_000_000
-"""9999-12-31: a later time is ignored."""
+"""The time 9999-12-31, in microseconds since 1970. Later times in a Lease are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class LeaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The contents that a candidate wants to write into a Lease; an empty ``holder`` gives the Lease back."""
+    """The content that a candidate wants to write into a Lease. An empty ``holder`` means that the candidate releases the
+    Lease.
+    """
 
     holder: str
     fence: int
@@ -95,8 +97,8 @@ def _stamp(micros: int) -> str:
 
 
 def _micros(text: str) -> int:
-    """Return the microseconds since 1970; 0 for text that is not a time, because the value only has to differ from the next
-    value.
+    """Return a time as microseconds since 1970; 0 for text that is not a time. Callers only compare the value with the next
+    one, so 0 is good enough.
     """
     moment = parse_time(text)
     micros = 0 if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)

@@ -46,7 +46,7 @@ def always(client: ClusterClient) -> Acting:
 
 
 class OwnerClients:
-    """The clients of releases, by account."""
+    """The clients that work on the objects of releases, one for each service account."""
 
     def __init__(self, client: ClusterClient, account_of: Accounts) -> None:
         self._client = client

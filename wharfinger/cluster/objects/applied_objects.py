@@ -47,7 +47,7 @@ class Applied:
         return read_fields_v1(self.fields.value())
 
     def changed_values(self, live: JsonObject) -> list[FieldPath]:
-        """Return the paths whose values differ in this object, whichever manager owns them."""
+        """Return the paths of applied fields that have another value in ``live``, whichever manager owns them now."""
         size = _CRC_BYTES
         return [
             path
@@ -56,7 +56,7 @@ class Applied:
         ]
 
     def is_newer_than(self, live: JsonObject) -> bool:
-        """Return whether the object was read before the server gave this answer. False if the server's versions are not
+        """Return whether ``live`` has an older resource version than this answer of the server. False if the versions are not
         numbers.
         """
         other = text_at(live, "metadata", "resourceVersion")
@@ -64,8 +64,8 @@ class Applied:
         return known and int(self.resource_version) > int(other)
 
     def is_marked(self, live: JsonObject, manager: str) -> bool:
-        """Return whether this is the same object with an unchanged entry of our fields. Such an object is assumed not to have
-        drifted.
+        """Return whether the live object is the applied object (by its uid), and our entry in its managed fields is unchanged.
+        Such an object is assumed not to have drifted.
 
         The check misses a value that changed while our entry stayed the same; a webhook can make such a change.
         """
@@ -74,7 +74,7 @@ class Applied:
 
 
 def applied_of(answer: JsonObject, manager: str) -> Applied:
-    """Return the baseline of an object, made from the server's answer to its apply."""
+    """Return the baseline of an object, with which drift is judged later. It is made from the server's answer to the apply."""
     owners = read_owners(answer, manager)
     fields = owners.own if owners is not None else EMPTY
     return Applied(
@@ -107,7 +107,7 @@ def mark_of(live: JsonObject, manager: str) -> int:
 
 
 class AppliedObjects:
-    """The baselines of all objects that were applied, by identity."""
+    """For each applied object, by identity, its baseline: the server's answer to the last apply, with which drift is judged."""
 
     def __init__(self, manager: str) -> None:
         self.manager = manager
@@ -121,9 +121,10 @@ class AppliedObjects:
         self._listener = listener
 
     def record(self, identity: Identity, answer: JsonObject, *, partial: bool = False) -> None:
-        """Keep the server's answer to an apply, or an object that was read and found as wanted.
+        """Record the baseline of an object. ``answer`` is the server's answer to an apply, or an object that was read and did
+        not differ from the wanted one.
 
-        ``partial``: not all wanted fields were applied, so fields that the object lacks are still drift.
+        ``partial``: not all wanted fields were applied, so wanted fields that the object lacks still count as drift.
         """
         applied = applied_of(answer, self.manager)
         self._applied[identity] = replace(applied, partial=True) if partial else applied
@@ -138,11 +139,13 @@ class AppliedObjects:
             self._shared.add(identity)
 
     def is_shared(self, identity: Identity) -> bool:
-        """Return whether another manager has, or had since the last apply, fields of the object other than its status."""
+        """Return whether another manager has fields of the object other than its status, or had some since the last apply."""
         return identity in self._shared
 
     def get(self, identity: Identity) -> Applied | None:
-        """Return the baseline of an object; None if this process did not apply it and has not read it yet."""
+        """Return the baseline of an object, which is its state as the server returned it after an apply. Return None if this
+        process has neither applied nor read the object yet.
+        """
         return self._applied.get(identity)
 
     def forget(self, identity: Identity) -> None:

@@ -1,9 +1,9 @@
 """The desired objects: one row for each object of every release, in one table.
 
-The engine writes the rows; the reconciler makes the cluster match them; drift and health are judged against them. A row has
-all that is needed to apply its object again, so no chart or record is read for that. An object is identified without its version
-(`Identity`): it is the same object in every API version that a chart may use, and it has one owner. Bodies are packed: ten
-thousand parsed objects take half a gigabyte, packed objects a tenth of that.
+The engine writes the rows, and the reconciler makes the cluster match them. Drift and health are judged by comparing the
+cluster with them. A row has all that is needed to apply its object again, so no chart or record is read for that. An object is
+identified without its version (`Identity`): it is the same object in every API version that a chart may use, and it has one
+owner. Bodies are packed: ten thousand parsed objects take half a gigabyte, packed objects a tenth of that.
 """
 
 import sys
@@ -21,7 +21,9 @@ from wharfinger.formats.json.value import JsonObject, as_object, checksum, encod
 from wharfinger.kube.resource import ObjectKey
 
 DIGEST_ANNOTATION: Final = "wharfinger.dev/applied-digest"
-"""The annotation with the digest of the row for which an object was applied, set if no record contained that row yet."""
+"""The annotation with the digest of the row for which an object was applied. It is set if no release record contained this row
+when the object was applied.
+"""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -38,7 +38,7 @@ class DriftPolicyError(FormatError):
 
 
 class DriftMode(StrEnum):
-    """The treatment of our fields that another manager changed."""
+    """The treatment of drift: fields that the daemon applied, and that another manager has changed since."""
 
     OFF = "off"
     """Drift is not detected."""

@@ -48,12 +48,13 @@ CHECK_S: Final = 15.0
 """The interval at which failing watches are found, and their kinds looked up."""
 
 LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
-"""A callback for the present state of an object; None if it is gone, or has lost the label. Must not block, and must not
-raise."""
+"""A callback that gets the present state of an object, or None if the object is gone or has lost the label. It must not block,
+and must not raise.
+"""
 
 OnLookedUp: TypeAlias = Callable[[ResourceType, str | None], None]
-"""A callback for the result of looking up a kind: "" once all its objects were reported, the reason if they cannot be reported,
-None when the kind was released.
+"""A callback for the result of looking up a kind. The text is "" once all objects of the kind were reported; otherwise it is
+the reason why they cannot be reported. It is None if the kind was released meanwhile.
 
 Must not block, and must not raise.
 """
@@ -75,7 +76,9 @@ class LiveStatistics:
 
 @dataclass(slots=True)
 class _Followed:
-    """A kind that is attended. ``keys``: the objects that were reported to listeners and are not gone."""
+    """A kind whose objects are watched for listeners. ``keys``: the objects that were reported to listeners and are not
+    gone.
+    """
 
     stack: ExitStack
     subscription: WatchSubscription
@@ -88,11 +91,11 @@ class _Followed:
         """Report nothing more, and wake the waiting tasks."""
         self.stack.close()
         for wait in tuple(self.waits):
-            wait.cancel(reason="the kind is no longer attended")
+            wait.cancel(reason="the kind is no longer watched")
 
 
 class LiveObjects:
-    """The watched kinds, made by :func:`open_live_objects`."""
+    """The live objects of the watched kinds. Made by :func:`open_live_objects`."""
 
     def __init__(
         self,
@@ -115,11 +118,11 @@ class LiveObjects:
         self._unmarked = unmarked
 
     def listen(self, listener: LiveListener, looked_up: OnLookedUp | None = None) -> None:
-        """Report every change to this listener from now on. Earlier reports of kinds that are already attended are not
-        repeated.
+        """Report every change to this listener from now on. For a kind that is watched already, objects that were reported
+        before are not reported again.
 
-        ``looked_up`` is called for each attended kind once all objects of the kind were reported, or with the reason why they
-        could not be reported. ``looked_up`` is called again when the result changes, and when the kind is released.
+        ``looked_up`` is called for each watched kind once all objects of the kind were reported, or with the reason why they
+        could not be reported. It is called again when this result changes, and when the kind is not watched any more.
         """
         self._listeners = (*self._listeners, listener)
         if looked_up is not None:
@@ -152,10 +155,10 @@ class LiveObjects:
         return self._unmarked is not None and self._unmarked.is_absent(key)
 
     async def synced(self, resource: ResourceType) -> None:
-        """Wait until all objects of an attended kind were reported. If the first attempt fails, raise its ClusterError or
+        """Wait until all objects of a watched kind were reported. If the first attempt fails, raise its ClusterError or
         ShapeError.
 
-        The watch keeps trying after that. A kind that is not attended (any more) is not waited for.
+        The watch keeps trying after that. If the kind is not watched, or its watch ends, return without waiting further.
         """
         if (followed := self._followed.get(resource)) is None:
             return

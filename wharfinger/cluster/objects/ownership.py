@@ -89,9 +89,8 @@ def is_kept(obj: JsonObject) -> bool:
 
 
 def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """Return the object with the namespace of its key, or without a namespace if its kind is cluster-scoped.
-
-    If the object names no namespace, its key contains the release's namespace.
+    """Return the object with the namespace of ``key``: the one that the object names or, if it names none, the release's. An
+    object of a cluster-scoped kind is returned without a namespace.
     """
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "namespace"}
     if key.namespace:

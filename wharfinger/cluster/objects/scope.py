@@ -84,7 +84,9 @@ async def check_scope(
 
 
 async def outside_of(client: ClusterClient, owner: Owner, objects: Sequence[JsonObject]) -> list[bool]:
-    """Return for each object whether it lies outside of the namespace; an object whose kind is not known now counts as inside."""
+    """Return, for each object, whether it lies outside of the namespace of the release. An object whose kind is not known yet
+    counts as inside.
+    """
     return [any(is_outside(key, owner) for key in await _keys(client, owner, [obj])) for obj in objects]
 
 

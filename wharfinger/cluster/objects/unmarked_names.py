@@ -38,7 +38,7 @@ class _Watched:
 
 
 class UnmarkedNames:
-    """The watched kinds and the names of their unmarked objects. No method waits."""
+    """The watched kinds, and the names of those of their objects that do not have the label of a release. No method waits."""
 
     def __init__(self, watches: SharedWatches, most: int = MAX_NAMES) -> None:
         self._watches = watches
@@ -61,7 +61,9 @@ class UnmarkedNames:
             watched.stack.close()
 
     def is_absent(self, key: ObjectKey) -> bool:
-        """Return whether it is known that no unmarked object has this kind and name; False until the kind was listed."""
+        """Return whether it is certain that no object without the label of a release has this kind and name. The result is
+        False until the kind was listed.
+        """
         watched = self._watched.get(key.resource)
         if watched is None or watched.too_many or not watched.subscription.is_current:
             return False

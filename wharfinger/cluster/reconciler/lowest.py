@@ -21,7 +21,9 @@ _STALE: Final = 64
 
 
 class Lowest(Generic[K]):
-    """Keys by revision. A revision belongs to one key of a table, so it is never held for two keys."""
+    """A collection of revisions, each with the key of the row that was written at this revision. One revision never belongs to
+    two keys.
+    """
 
     __slots__ = ("_heap", "_keys")
 
@@ -30,11 +32,11 @@ class Lowest(Generic[K]):
         self._keys: dict[int, K] | None = None
 
     def __len__(self) -> int:
-        """Return the number of revisions held."""
+        """Return the number of revisions in the collection."""
         return len(self._keys or ())
 
     def add(self, revision: int, key: K) -> None:
-        """Hold this revision; do nothing if it is held already."""
+        """Add a revision with its key; do nothing if the collection contains the revision already."""
         if self._keys is None or self._heap is None:
             self._heap, self._keys = [revision], {revision: key}
         elif revision not in self._keys:
@@ -42,7 +44,7 @@ class Lowest(Generic[K]):
             heapq.heappush(self._heap, revision)
 
     def discard(self, revision: int) -> None:
-        """Stop holding this revision; do nothing if it is not held."""
+        """Remove a revision; do nothing if the collection does not contain it."""
         if self._keys is None or self._heap is None or revision not in self._keys:
             return
         del self._keys[revision]
@@ -52,7 +54,7 @@ class Lowest(Generic[K]):
             self._heap = sorted(self._keys)
 
     def lowest(self) -> int:
-        """Return the lowest revision held; 0 if no revision is held."""
+        """Return the lowest revision in the collection; 0 if the collection is empty."""
         heap, keys = self._heap, self._keys
         if heap is None or keys is None:
             return 0
@@ -61,11 +63,11 @@ class Lowest(Generic[K]):
         return heap[0] if heap else 0
 
     def holds(self, revision: int, keys: Container[K] | None) -> bool:
-        """Return whether a revision up to this one is held for one of these keys (None: for any key)."""
+        """Return whether the collection contains ``revision`` or a lower one for one of these keys (None: for any key)."""
         if self._keys is None or not 0 < self.lowest() <= revision:
             return False
         return keys is None or any(one <= revision and key in keys for one, key in self._keys.items())
 
     def by_revision(self) -> list[K]:
-        """Return the keys, sorted by revision."""
+        """Return the keys of all revisions in the collection, sorted by revision."""
         return [key for _, key in sorted((self._keys or {}).items(), key=itemgetter(0))]

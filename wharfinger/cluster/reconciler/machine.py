@@ -78,7 +78,7 @@ class Machine(Generic[K, R]):
 
     @property
     def ready(self) -> bool:
-        """Return whether there is something that a worker may take."""
+        """Return whether there is a key that a worker may take now."""
         return self._turns.ready
 
     def attempted(self, name: Hashable) -> int:
@@ -162,7 +162,7 @@ class Machine(Generic[K, R]):
         return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
-        """Return the number of all keys, and the numbers of open keys by their state."""
+        """Return the number of all keys, and for each state the number of keys that are in it."""
         owners = self._owners.values()
         return Counts(
             rows=len(self._records),
@@ -193,8 +193,8 @@ class Machine(Generic[K, R]):
         """Treat keys that are not among ``present`` as deleted, because deletions may have been missed. Each keeps the
         revision of its row, because the revision of its deletion is not known.
 
-        A key whose deletion was attempted while its row was inserted again waits for that change. If the row is gone again,
-        the change will not be read, so the deletion is attempted once more.
+        If a row was inserted again while its deletion was attempted, its key waits until the insertion is read. If that row is
+        gone by now, the insertion will never be read, so the deletion is attempted once more.
         """
         for record in list(self._records.values()):
             if record.key in present:
@@ -262,8 +262,8 @@ class Machine(Generic[K, R]):
             self._enqueue(record)
 
     def _enqueue(self, record: Record[K, R]) -> None:
-        """Put the key into its owner's line of changes, where it keeps its place if it is there already. If a prune that does not
-        know the row is under way, hold an update of the row back instead.
+        """Add the key to its owner's line of changes. A key that is already in the line keeps its place. If the key's row is
+        updated during a prune that does not know the row, the key is held until the prune ends.
         """
         held = not record.deleting and self._is_held(record.key)
         if record.place is (Place.HELD if held else Place.FRESH):
@@ -324,7 +324,7 @@ class Machine(Generic[K, R]):
         return not busy and self._assumed.get(key) == revision
 
     def _rest(self, record: Record[K, R], now: float) -> None:
-        """Mark the key as Done."""
+        """Mark the key of a record as Done, and forget its failures."""
         self._leave(record)
         record.owner.forget(record.revision)
         record.number, record.refreshing, record.again, record.replaces = 0, False, False, False
@@ -360,8 +360,8 @@ class Machine(Generic[K, R]):
     ) -> None:
         """Record the end of an attempt.
 
-        ``current``: the revision of the row in the table now, 0 if there is none. ``error``: the failure, or None. ``draw``: a
-        random number in [0, 1), for the pause before a retry.
+        ``current`` is the revision that the row has in the table now, 0 if there is none. ``error`` is the failure, or None.
+        ``draw`` is a random number in [0, 1), for the pause before a retry.
         """
         self.running -= 1
         record = self._records[attempt.key]
@@ -463,13 +463,13 @@ class Machine(Generic[K, R]):
     # --- pruning -----------------------------------------------------------------------------------------------------------
 
     def hold(self, present: Snapshot[K, R]) -> None:
-        """Begin a prune that knows these rows. Until it ends, no update of any other row begins, because the prune could
-        delete the object of that row.
+        """Begin a prune that keeps the objects of these rows. Until it ends, no update of a row that is not among them begins,
+        because the prune could delete its object.
         """
         self._pruned = present
 
     def release(self) -> None:
-        """End the prune."""
+        """End the prune that `hold` began, and enqueue the updates that had to wait for its end."""
         self._pruned = None
         for record in list(self._held.values()):
             self._enqueue(record)

@@ -10,7 +10,7 @@ from wharfinger.cluster.reconciler.statistics import Performed, Tally
 
 
 class Operation(StrEnum):
-    """The kind of an operation."""
+    """The kind of an operation of a reconciler."""
 
     UPDATE = "update"
     DELETE = "delete"
@@ -25,8 +25,8 @@ class ReconcilerMetrics(Protocol):
         ...
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """Record the present failures: for UPDATE, the number of objects whose update or deletion fails; for PRUNE, 1 if the
-        last prune failed, else 0.
+        """Record the current number of failures. For UPDATE, ``count`` is the number of objects whose update or deletion fails.
+        For PRUNE, it is 1 if the last prune failed, else 0.
         """
         ...
 
@@ -43,7 +43,7 @@ class MemoryMetrics:
         self._tallies.setdefault((name, operation), Tally()).add(took_s, failed=failed)
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """Keep the present number of failures."""
+        """Replace the number of present failures of this reconciler and operation."""
         self._failing[name, operation] = count
 
     def of(self, name: str) -> Mapping[Operation, Performed]:

@@ -40,7 +40,9 @@ class Attempt(Generic[K, R]):
 
 
 class Operations(Protocol[K, R]):
-    """Operations on one object at a time. Each is cancelled after the time limit in `ReconcilerOptions`."""
+    """The operations of a reconciler, which change one object at a time. Each operation is cancelled after the time limit in
+    `ReconcilerOptions`.
+    """
 
     async def update(self, attempt: Attempt[K, R]) -> None:
         """Change the object to match its row. Raises a ClusterError, whose ``transient`` says whether a retry can help."""
@@ -51,7 +53,9 @@ class Operations(Protocol[K, R]):
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
-        """Delete all of our objects that have no row in this snapshot. Meanwhile, no update of any other row begins."""
+        """Delete all of our objects that have no row in this snapshot. Meanwhile, the reconciler begins no update of a row that
+        is not in the snapshot.
+        """
         ...
 
 

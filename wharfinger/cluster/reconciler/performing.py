@@ -1,4 +1,5 @@
-"""Execution of operations, within a time limit and on behalf of an owner; every failure is converted into a ClusterError."""
+"""The execution of operations. Each operation has a time limit and runs on behalf of an owner, and every failure is converted
+into a ClusterError."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +26,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 Outcomes = Mapping[K, ClusterError | None]
-"""The outcomes by key; None: the operation succeeded."""
+"""The outcome of the operation for each key: its error, or None if it succeeded."""
 
 
 class Performer(Generic[K, R]):
@@ -102,7 +103,9 @@ class Performer(Generic[K, R]):
         return whole
 
     def cut_off(self, keys: Iterable[K]) -> None:
-        """Cancel the operations under way for these keys, because they are late, and too many operations are late."""
+        """Cancel the running operations of these keys. The caller passes operations that are late, and calls this only when too
+        many operations are late at the same time.
+        """
         for key in keys:
             if (scope := self._running.get(key)) is not None:
                 scope.cancel(reason="the operation is late, and too many others are late as well")

@@ -33,7 +33,9 @@ class Pruning:
 
     @property
     def next_at(self) -> float:
-        """Return when the next prune is due, if the table is initialized by then. Minus infinity: now; infinity: none is due."""
+        """Return the time at which the next prune is due, provided that the table is initialized by then. Minus infinity means
+        now, and infinity means that no prune is due.
+        """
         if self.running:
             return NEVER
         return -NEVER if self.asked else self.due_at

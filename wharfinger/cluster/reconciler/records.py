@@ -69,13 +69,15 @@ class Owner(Generic[K, R]):
     refreshing: Lowest[K] = field(default_factory=Lowest)
 
     def attempted(self, consumed: int) -> int:
-        """Return the revision up to which each row was attempted; the table was read up to ``consumed``."""
+        """Return the revision up to which each row was attempted. ``consumed`` is the revision up to which the table was
+        read.
+        """
         waiting = self.waiting.lowest()
         return min(consumed, waiting - 1) if waiting else consumed
 
     def settled(self, consumed: int, revision: int, keys: Container[K] | None = None) -> bool:
-        """Return whether all rows up to this revision are Done, or one of them is hopeless. With ``keys``, this is required
-        of these keys only; the rows of all other keys only have to be attempted.
+        """Return True if all rows up to this revision are Done, or if one of them is hopeless. With ``keys``, only the rows of
+        these keys are checked; it is enough that all other rows up to this revision were attempted.
         """
         if self.hopeless.holds(revision, keys):
             return True
@@ -150,8 +152,8 @@ class Counts:
     """The counts of a reconciler. ``rows``: all keys, including deletions that are not done; ``pending``: the keys that were not
     attempted at their present revision.
 
-    ``slow``: the operations that take up slow places (:mod:`~wharfinger.cluster.reconciler.turns`): late operations, and retries
-    of owners whose operations were late.
+    ``slow``: the operations that take up slow places: late operations, and retries for owners that had a late operation
+    (:mod:`~wharfinger.cluster.reconciler.turns`).
     """
 
     rows: int

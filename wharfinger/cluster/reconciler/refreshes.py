@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""The time in seconds for which unused refreshes accumulate. They may be made later in one burst."""
+"""The time in seconds for which refreshes that are not used are saved up. They may then be made in one burst."""
 
 
 class Refreshes(Generic[K, R]):
@@ -39,7 +39,7 @@ class Refreshes(Generic[K, R]):
         self._limited[record.key] = record
 
     def done(self, record: Record[K, R]) -> None:
-        """Record that the key has just become Done, which makes it the youngest key."""
+        """Record that the row of a key was applied just now. With ``age_s``, the row is refreshed when it becomes that old."""
         if self._age_s:
             self._aged[record.key] = record
 

@@ -46,7 +46,7 @@ def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One or more failures in a row with the same message: the last of them was at ``at`` (trio's clock)."""
+    """The number (``times``) of failures in a row with the same message. ``at`` is the time of the last one (trio's clock)."""
 
     at: float
     message: str
@@ -55,10 +55,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Failure(Generic[K]):
-    """The failure of one key. Times are trio's clock; ``next_at`` is in the past while the key is being retried.
-    ``attempts``: the number of failures since the key last succeeded or its row changed. ``permanent``: only a change is
-    expected to help, so the key is retried rarely. ``since``: the time of the first of these failures; ``history``: the last
-    few, oldest first.
+    """The failure of one key. Times are trio's clock; ``next_at`` is in the past while the key is being retried. ``attempts``:
+    the number of failures since the key last succeeded or its row changed. ``permanent``: only a change is expected to help,
+    so the key is retried rarely. ``since``: the time of the first of these failures; ``history``: the last few of them,
+    oldest first.
     """
 
     key: K

@@ -52,8 +52,8 @@ _DEFAULT: Final = ReconcilerOptions()
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of an owner: all rows up to ``revision`` were attempted; ``low_watermark`` is the lowest revision that fails,
-    or 0.
+    """The progress of an owner: all rows up to ``revision`` were attempted. ``low_watermark`` is the lowest revision of a row
+    whose last attempt failed; 0 if there is none.
     """
 
     revision: int
@@ -148,8 +148,9 @@ class Reconciler(Generic[K, R]):
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
         ``until_settled``: wait until every such row is Done, or is deleted together with its object. This wait ends earlier if
-        one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. With ``keys``, this
-        holds for these keys only: all other rows only have to be attempted, and their failures do not end the wait.
+        one of the rows failed permanently, or ``give_up`` times in a row; :meth:`failures` says which row. With ``keys``,
+        ``until_settled`` applies to the rows of these keys only. All other rows only have to be attempted, and their failures
+        do not end the wait.
         """
         machine = self._machine
         if until_settled:
@@ -309,8 +310,8 @@ class Reconciler(Generic[K, R]):
         self._waiters.step(_ALL_OWNERS)
 
     def _finish(self, attempt: Attempt[K, R], error: ClusterError | None, began: float) -> None:
-        """Record the outcome of an attempt. The outcome counts if the row is still the same; no other task runs between this
-        check and the record.
+        """Record the outcome of an attempt. The outcome is ignored if the row has changed since the attempt began; no other
+        task runs between this check and the record.
         """
         machine = self._machine
         entry = self._table.snapshot().get(attempt.key)
@@ -342,7 +343,9 @@ class Reconciler(Generic[K, R]):
         error.__cause__ = None  # a stored error must not keep frames alive
 
     def _taken(self, now: float) -> None:
-        """Wake one more worker, but only if there is more to take, so that no worker is woken without work."""
+        """Prepare for the end of the attempt that a worker has just taken. Wake one more worker, but only if there is more work
+        to take.
+        """
         if now + self._options.patience_s < self._alarm_at:
             self._alarm.set()
         if self._machine.ready:

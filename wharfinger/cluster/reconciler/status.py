@@ -72,7 +72,7 @@ class Status:
 
 
 class StatusSet:
-    """An immutable set of the statuses of one object with several reconcilers, by the names of the reconcilers."""
+    """The statuses of one object that has several reconcilers: one status for each name of a reconciler. Immutable."""
 
     __slots__ = ("_statuses", "id", "updated_at")
 
@@ -88,7 +88,9 @@ class StatusSet:
         return self._statuses
 
     def get(self, name: str) -> Status:
-        """Return the status of one reconciler; Pending, with the set's id, if the reconciler has not set a status."""
+        """Return the status of one reconciler. If the reconciler has not set a status, return Pending with the id and the time
+        of the whole set.
+        """
         return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
 
     def set(self, name: str, status: Status) -> "StatusSet":
@@ -130,13 +132,17 @@ class Statuses(Generic[K]):
         self._sources: dict[str, Callable[[K], Status | None]] = {}
 
     def join(self, name: str, source: Callable[[K], Status | None]) -> None:
-        """Add a reconciler, whose statuses :meth:`of` returns under this name. Raises ValueError if the name is taken."""
+        """Add a reconciler. ``source`` returns the status of a key with this reconciler, and :meth:`of` returns that status
+        under ``name``.
+
+        Raises ValueError if the name is taken.
+        """
         if name in self._sources:
             raise ValueError(f"two reconcilers of one table are called {name!r}")
         self._sources[name] = source
 
     def leave(self, name: str) -> None:
-        """Remove a reconciler."""
+        """Remove the reconciler of this name. Raises KeyError if there is none."""
         del self._sources[name]
 
     @property

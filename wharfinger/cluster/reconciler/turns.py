@@ -48,10 +48,10 @@ _NONE: Final = -1
 
 
 class Lane(Generic[K, R]):
-    """The owners that have something to do, ordered by the time that they have used.
+    """The owners that have something to do, ordered by the time of workers that they have used.
 
-    Only the newest of an owner's entries in the heap counts. While the lane has only one owner, the time in that owner's entry
-    is not updated; it is updated when a second owner arrives.
+    An owner may have several entries in the heap; only its newest entry counts. While the lane has only one owner, the time in
+    its entry is not updated. It is updated when a second owner arrives.
     """
 
     __slots__ = ("_heap", "_last", "_serials")
@@ -62,7 +62,7 @@ class Lane(Generic[K, R]):
         self._last = 0
 
     def __bool__(self) -> bool:
-        """Return whether any owner is in the lane."""
+        """Return whether the lane has an owner."""
         return bool(self._serials)
 
     def __contains__(self, name: object) -> bool:
@@ -70,8 +70,8 @@ class Lane(Generic[K, R]):
         return name in self._serials
 
     def put(self, owner: Owner[K, R]) -> None:
-        """Add an owner, behind all owners that have used the same time; if the owner is in the lane already and has used more
-        time since, move it.
+        """Add an owner in the order of its used time, behind the owners with the same used time. If the owner is in the lane
+        already, and has used more time since it was added, move it.
         """
         serials = self._serials
         if len(serials) == 1:
@@ -102,15 +102,16 @@ class Lane(Generic[K, R]):
 
 @dataclass(slots=True)
 class Places:
-    """The numbers of places that are taken."""
+    """The number of places of each kind that are taken."""
 
     ordinary: int = 0
     slow: int = 0
 
 
 class Turns(Generic[K, R]):
-    """The lines of all owners, and the places. Invariant: an owner is in a lane iff it has keys of that lane and may have one
-    more operation."""
+    """The owners that have something to do, in one lane for each kind of work, and the numbers of taken places (see the
+    docstring of this module). An owner is in a lane if and only if it has keys for that lane and may have one more
+    operation."""
 
     def __init__(self, options: ReconcilerOptions) -> None:
         self._options = options
@@ -127,7 +128,7 @@ class Turns(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether a change waits, and its owner may have one more operation."""
+        """Return whether an owner has a waiting change and may begin one more operation."""
         return bool(self._changes)
 
     @property
@@ -248,7 +249,9 @@ class Turns(Generic[K, R]):
         return next(iter(self._timely)).began + self._options.patience_s if self._timely else float("inf")
 
     def tick(self, now: float) -> list[Work[K, R]]:
-        """Move late operations from ordinary places to slow ones. Return the work that has to be cut off."""
+        """Move the operations that have become late from ordinary places to slow ones. If more than ``slow_concurrency`` slow
+        places are then in use, choose operations to cut off, and return them.
+        """
         cut: list[Work[K, R]] = []
         while self.late_at() <= now:
             work = next(iter(self._timely))
@@ -278,8 +281,8 @@ class Turns(Generic[K, R]):
     # --- lanes -------------------------------------------------------------------------------------------------------------
 
     def _returned(self, owner: Owner[K, R]) -> None:
-        """Set the used time of an owner that had nothing to do: it gets the used time of the other owners, minus a small
-        advantage.
+        """Update the used time of an owner that had nothing to do, so that it cannot go ahead of the others for long: the owner
+        gets the used time of the others, minus a small advantage.
         """
         if not (owner.fresh or owner.due or owner.running):
             owner.used = max(owner.used, self._used - self._charge)

@@ -20,7 +20,9 @@ class _Waiter:
 
 
 class Waiters:
-    """The waiting tasks, by owner. A condition is checked synchronously and often: it must be quick."""
+    """The waiting tasks, by owner. The condition that a task waits for is checked at every change of the owner's state, so the
+    check has to be quick.
+    """
 
     def __init__(self) -> None:
         self._waiters: dict[Hashable, dict[_Waiter, None]] = {}

@@ -130,8 +130,8 @@ class ChunkStore:
         return tuple(collected)
 
     async def _delete_unused(self, resource: ResourceType, chunk: JsonObject) -> bool:
-        """Delete a chunk, unless this process is writing it or its head, its head names it by now, or the chunk was created
-        anew; return whether it was deleted.
+        """Delete a chunk, and return whether it was deleted. It is kept if this process is writing it or its head, if its head
+        names it by now, or if it was created anew.
         """
         namespace, name = namespace_of(chunk), name_of(chunk)
         async with self._deleting:

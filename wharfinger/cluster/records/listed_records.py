@@ -1,8 +1,8 @@
-"""The records from the first list of record Secrets that a daemon reads. Each is kept until its release is restored.
+"""The records from the first list of record Secrets that a daemon reads. Each record is kept until its release is restored.
 
 That list has every record with its content, so no further request is needed to restore a release. Only records that a daemon
-wrote are kept. The kept Secrets are used for a short time only, and their total size is limited. All other records are read from
-the cluster.
+wrote are kept. The kept Secrets are used for a short time only, and their total size is limited. All other records are read
+from the cluster.
 """
 
 import time
@@ -37,7 +37,7 @@ class ListedRecords:
         self._refused.add(namespace)
 
     def take(self, namespace: str, versions: Mapping[str, str]) -> tuple[bytes, ...]:
-        """Return the Secrets with these names and versions, and discard them; () unless all of them are kept."""
+        """Remove and return the kept Secrets with these names. Return () if a Secret is missing, or has another version."""
         if self._texts and self._clock() >= self._until:
             self._texts.clear()
             self._bytes = 0

@@ -24,8 +24,8 @@ UNPACKED: Final = 6
 class Stored:
     """A record, with the metadata of its Secret as it was read.
 
-    ``cut``: the document in the Secret itself, if it differs from the document of ``release``, usually because parts of the
-    record are in chunks; ``index`` names the chunks.
+    ``cut``: the document in the Secret itself, if it differs from the document of ``release``. Usually it differs because parts
+    of the record are in chunks, which ``index`` names.
     """
 
     release: Release
@@ -36,7 +36,7 @@ class Stored:
 
     @property
     def state(self) -> tuple[str, str, str]:
-        """Return the state, as :attr:`~wharfinger.cluster.records.release_heads.ReleaseHead.state` does."""
+        """Return the identity of the record's current state: the name, the UID and the resourceVersion of its Secret."""
         metadata = self.metadata
         return find_str(metadata, "name"), find_str(metadata, "uid"), find_str(metadata, "resourceVersion")
 

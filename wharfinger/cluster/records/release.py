@@ -43,7 +43,7 @@ SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105 - a type, not a password
 MAX_RECORD_BYTES: Final = 1024 * 1024
 """The limit of Kubernetes for the size of a Secret."""
 MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
-"""The limit for an unpacked record; a packed record is at most 1 MiB, and text packs well."""
+"""The limit on the size of an unpacked record in bytes. Records are compressed, so it is much higher than MAX_RECORD_BYTES."""
 MAX_NAME: Final = 53
 """Helm's limit for release names."""
 HOLDER_ANNOTATION: Final = "wharfinger.dev/holder"
@@ -100,7 +100,8 @@ class Release:
     Helm does not set itself.
 
     ``holder``, ``fence`` and ``lease`` identify the writer of the revision (:class:`~wharfinger.cluster.lease.fencing.Holder`).
-    If a revision is not ``whole``, its manifest, hooks, values and files are not here: reading them raises ReleaseRecordError.
+    If ``whole`` is False, only the summary of the revision was read: access to its manifest, hooks, values or files raises
+    ReleaseRecordError.
     """
 
     document: JsonObject = field(repr=False)
@@ -193,7 +194,10 @@ class Release:
 
     @property
     def stamp(self) -> str:
-        """Return the stamp that this revision was written with; "" if it has no stamp, or the stamp of another revision."""
+        """Return the stamp that this revision was written with; "" if it was written without one.
+
+        Helm copies labels to new revisions, so a stamp that names another revision does not count.
+        """
         number, _, text = self.labels.get(STAMP_LABEL, "").partition(".")
         return text if number == str(self.revision) else ""
 

@@ -105,8 +105,8 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class PackedRelease:
-    """A packed record: ``head`` is the Secret that Helm reads, ``cut`` is the document in ``head``, and ``chunks`` are the
-    other Secrets (usually none).
+    """A packed record. ``head`` is the Secret that Helm reads. ``cut`` is the document in ``head``, without the parts that were
+    moved to other Secrets. ``chunks`` are these other Secrets (usually none).
     """
 
     head: JsonObject
@@ -121,9 +121,10 @@ class PackedRelease:
 
 
 def pack_release(release: Release, now: datetime) -> PackedRelease:
-    """Return a record as Secrets.
+    """Return a record as Secrets. A record that is too large for one Secret is split.
 
-    Raises ReleaseRecordError if it is over :data:`MAX_DOCUMENT_BYTES`, or if the parts that cannot be cut are too large.
+    Raises ReleaseRecordError if the record is larger than :data:`MAX_DOCUMENT_BYTES`, or if the parts that must stay in the
+    first Secret are too large for it.
     """
     text = pack_document(release.document)
     if len(text) <= MAX_RECORD_BYTES:
@@ -151,7 +152,8 @@ def pack_release(release: Release, now: datetime) -> PackedRelease:
 
 
 def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
-    """Return the Secret of a head in which only the ``info`` changed; ``cut`` is the document of the head.
+    """Return the first Secret of a split record with a new status. ``cut`` is the document in this Secret, of which only
+    ``info`` changes. The other Secrets stay as they are.
 
     Raises ReleaseRecordError if the Secret is too large.
     """
@@ -165,7 +167,9 @@ def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
 
 
 def with_info_of(cut: JsonObject, release: Release) -> JsonObject:
-    """Return a head with the info of a release, but with the notes that the head had before."""
+    """Return the head ``cut`` with the info of the release. The notes of ``cut`` are kept, because they name the parts that
+    were cut.
+    """
     info = {key: value for key, value in find_object(release.document, "info").items() if key != "notes"}
     old = find_object(cut, "info")
     return {**cut, "info": {**info, **({"notes": old["notes"]} if "notes" in old else {})}}
@@ -239,7 +243,7 @@ def without_stand_in(release: Release) -> Release:
 
 
 def _cuts(document: JsonObject) -> Iterator[JsonObject]:
-    """Return the sets of parts that may be cut out of a record, the smallest set first."""
+    """Yield sets of parts that may be cut out of a record, so that it gets smaller. Each set contains the set before it."""
     parts: JsonObject = {"notes": find(document, "info", "notes"), "chart": document.get("chart")}
     yield dict(parts)
     for key in ("manifest", "hooks", "config"):

@@ -120,7 +120,7 @@ class ReleaseHeads:
             await self._subscription.wait_first_list()
 
     def listen(self, listener: OnForeign) -> None:
-        """Report changes by other writers to this listener from now on."""
+        """Call ``listener`` for each change that another writer makes from now on."""
         self._listeners.append(listener)
 
     def heads(self, owner: Owner) -> tuple[ReleaseHead, ...]:
@@ -147,8 +147,8 @@ class ReleaseHeads:
 
     @contextmanager
     def writing(self, namespace: str, secret: str) -> Iterator[Callable[[JsonObject | None], None]]:
-        """Announce a write of ours, which the block makes. The block passes the resulting Secret to the yielded function (None:
-        the Secret is deleted).
+        """Announce the write of a Secret that the block makes for this daemon. The block passes the resulting Secret to the
+        yielded function, or None if the write deletes the Secret.
 
         If the block ends without that call, changes that the watch reported meanwhile are attributed to the holder that the
         Secret names.
@@ -279,7 +279,9 @@ _MAX_REVISION_DIGITS: Final = 10
 
 
 def read_head(text: bytes) -> ReleaseHead | None:
-    """Return the head in the JSON of a record's Secret; None if a label that Helm puts on every record is missing or invalid."""
+    """Read the head of a release record from the JSON of its Secret. Return None if a label that Helm puts on every record is
+    missing or invalid.
+    """
     try:
         metadata = _SECRET.decode(text).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -68,7 +68,8 @@ class ReleaseBusyError(ReleaseError):
 class ReleaseStore:
     """The records of all releases.
 
-    ``now`` is the wall clock, ``holder`` is this process. ``heads`` are the watched revisions, which save requests.
+    ``now`` is the wall clock, ``holder`` is this process. ``heads`` knows the newest revisions from a watch, so that fewer
+    records have to be read.
     """
 
     def __init__(
@@ -117,7 +118,9 @@ class ReleaseStore:
         return history
 
     async def revision(self, release: Release) -> Release | None:
-        """Read the complete record of a summary in a history; None if it was deleted meanwhile. Raises ReleaseRecordError."""
+        """Read the complete record of a revision that a history only summarizes. Return None if the record was deleted
+        meanwhile. Raises ReleaseRecordError.
+        """
         resource = await self._client.resource_type("v1", "Secret")
         try:
             secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))
@@ -181,8 +184,8 @@ class ReleaseStore:
         return Stored(release, stored.metadata, stored.release.document, index, size)
 
     async def _read_again(self, stored: Stored) -> Stored | None:
-        """Return a record that was changed since it was read, so that its former chunks may be gone; None if it is unchanged or
-        was deleted.
+        """Read a record again after its chunks could not be read, because another process may have changed the record. Return
+        the new record; None if the record is unchanged or was deleted.
         """
         resource = await self._client.resource_type("v1", "Secret")
         try:
@@ -313,11 +316,15 @@ class ReleaseStore:
         self._cache.drop_one(Owner(release.name, release.namespace), release.revision)
 
     async def collect_chunks(self) -> tuple[str, ...]:
-        """Delete the chunks that crashes left behind, in all namespaces; return ``namespace/name`` of each Secret."""
+        """Delete, in all namespaces, the Secrets with chunks that crashes left behind. Return ``namespace/name`` of each
+        deleted Secret.
+        """
         return await self._chunks.collect()
 
     async def collect_regularly(self, every_s: float) -> None:
-        """Collect chunks as soon as the records are known, and then at an interval until cancelled; 0: collect only once."""
+        """Delete chunks that belong to no release record: once as soon as the records are known, and then every ``every_s``
+        seconds until cancelled. If ``every_s`` is 0, delete them only once.
+        """
         while True:
             try:
                 await self._heads.wait_synced()
@@ -343,7 +350,7 @@ class ReleaseStore:
 
 
 def _differ_in_info_only(one: Release, other: Release) -> bool:
-    """Return whether two records are equal except for their ``info``, which is never in chunks (apart from the notes)."""
+    """Return whether two records differ at most in their ``info``. Apart from the notes, ``info`` is never stored in chunks."""
     return one.whole and {**one.document, "info": None} == {**other.document, "info": None}
 
 

@@ -10,11 +10,11 @@ from wharfinger.cluster.releases.upgrade import Tools, same_release
 
 
 async def confirmed(tools: Tools, request: ReleaseRequest, restored: int) -> ReleaseResult | None:
-    """Return the result of an upgrade that would change nothing; None if it may change something.
+    """Return the result that an upgrade would have, if it is certain that the upgrade would change nothing; otherwise None.
 
-    ``restored`` is the revision whose objects were restored. The request has neither definitions nor hooks, and is no rollback;
-    its objects are not used. The caller holds the release (`ReleaseRegistry.turn`). Raises ReleaseError, and the errors of the
-    client.
+    ``restored`` is the revision from which the rows were restored. Use this function only for a request without CRDs and hooks
+    that is no rollback. The request's manifest is compared, but its parsed objects are not used. The caller holds the release
+    (`ReleaseRegistry.turn`). Raises ReleaseError, and the errors of the client.
     """
     owner = request.owner
     history = await tools.keeper.settled(owner)

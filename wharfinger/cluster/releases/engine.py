@@ -109,7 +109,7 @@ class ReleaseEngine:
         self._board.listeners = (*self._board.listeners, listener)
 
     def listen_to_corrections(self, corrected: Corrected) -> None:
-        """From now on, report the drift of each object that is corrected."""
+        """Call ``corrected`` from now on for each object whose drift is corrected."""
         self._board.correction_listeners = (*self._board.correction_listeners, corrected)
 
     # -- operations
@@ -161,10 +161,10 @@ class ReleaseEngine:
         return done.result
 
     async def confirm(self, request: ReleaseRequest) -> ReleaseResult | None:
-        """Return the result of an upgrade of a restored release, if the upgrade would find everything as it is wanted;
-        None: this is not certain.
+        """Confirm that a restored release needs no upgrade, and return the result that an upgrade would have. Return None if it
+        is not certain that the release has the requested state.
 
-        The request has neither definitions nor hooks, and it need not have objects, because its manifest is compared with the
+        The request has neither definitions nor hooks. It need not have objects, because its manifest is compared with the
         record. Raises ReleaseError, and the errors of the client.
         """
         owner, board = request.owner, self._board
@@ -184,8 +184,8 @@ class ReleaseEngine:
         return result
 
     async def _until_compared(self, owner: Owner) -> None:
-        """Wait for a limited time until the objects of a release were compared, if the release was restored, or is about to
-        be restored.
+        """If the rows of a release were restored from its record, or are about to be restored, wait for a limited time until
+        its live objects were compared with the rows.
         """
         if owner in self._board.restored or owner in self._initializers:
             with trio.move_on_after(COMPARED_PATIENCE_S):
@@ -292,7 +292,7 @@ class ReleaseEngine:
     async def apply_early(
         self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
     ) -> tuple[ObjectKey, ...]:
-        """Apply objects of a release before the release itself, whose manifest will contain them.
+        """Apply some objects of a release before the release itself is applied. Its manifest will contain these objects.
 
         Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and the errors of the
         client.
@@ -372,7 +372,7 @@ class ReleaseEngine:
         self._drift.pause_corrections(owner)
 
     def resume(self, owner: Owner) -> None:
-        """Correct the drift of a suspended release again."""
+        """Resume the correction of drift of a suspended release."""
         if owner in self._board.suspended:
             self._board.suspended.discard(owner)
             if owner not in self._board.left_alone:
@@ -380,7 +380,9 @@ class ReleaseEngine:
                 self._kept.resume(owner)
 
     def prune(self) -> None:
-        """Delete objects that have our label and no row, in whole releases, as soon as all expected releases are restored."""
+        """Request a prune as soon as all expected releases are restored. It deletes objects that have our label, but no row;
+        releases that are not *whole* are left out (see the docstring of this module).
+        """
         self._reconciler.prune()
 
     # -- the state
@@ -394,7 +396,7 @@ class ReleaseEngine:
         return self._tools.confined(owner)
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
-        """Return the objects that differ now from what was applied."""
+        """Return the objects of a release that differ now from what was applied. Missing objects and CRDs are included."""
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
     def object_states(self, owner: Owner) -> tuple[ObjectState, ...]:

@@ -51,7 +51,7 @@ class LateTidying:
         self._added.set()
 
     def add_if_needed(self, owner: Owner, history: Sequence[Stored]) -> None:
-        """Plan the tidying of a history if a revision before the last one is marked as deployed, too."""
+        """Plan the tidying of a release's history if a revision other than the last one is marked as deployed."""
         if any(stored.release.status is ReleaseStatus.DEPLOYED for stored in history[:-1]):
             self.add(owner)
 

@@ -23,7 +23,9 @@ _SUBRESOURCES_OF_NAMESPACES: Final = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A path that may be requested. ``is_index``: the path is ``/api`` or ``/apis``, whose documents have an aggregated form."""
+    """A path that Helm may request in a lookup, with its parameters. ``is_index`` is true for ``/api`` and ``/apis``, whose
+    documents also have an aggregated form.
+    """
 
     path: str
     params: Mapping[str, str]
@@ -42,7 +44,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
-    """A path that may not be requested. ``place``: the objects at that path, if a chart could look them up; None otherwise."""
+    """The decision that a path may not be requested. ``place`` names the objects at that path, or is None if they are not
+    objects that a chart could look up.
+    """
 
     place: Place | None = None
 
@@ -51,7 +55,9 @@ Judgement: TypeAlias = Question | NotAllowed
 
 
 def judge(path: str, query: Mapping[str, tuple[str, ...]], namespace: str | None) -> Judgement:
-    """Decide about a GET. If ``namespace`` is given, only objects of that namespace may be read, otherwise all objects."""
+    """Decide whether a lookup may send this GET. If ``namespace`` is given, only objects of that namespace may be read,
+    otherwise all objects.
+    """
     parts = path.removeprefix("/").removesuffix("/").split("/")
     if not path.startswith("/") or not all(_PART.match(part) for part in parts) or "watch" in query:
         return NotAllowed()
@@ -74,7 +80,9 @@ def judge(path: str, query: Mapping[str, tuple[str, ...]], namespace: str | None
 def _resource(
     root: str, api_version: str, rest: list[str], params: Mapping[str, str], namespace: str | None
 ) -> Judgement:
-    """Decide about the part of a path after the version: a collection or an object, in a namespace or cluster-wide."""
+    """Decide whether a lookup may request a collection or an object, in a namespace or cluster-wide. ``rest`` is the part of
+    its path after the version.
+    """
     match rest:
         case ["namespaces", inside, plural, *name] if len(name) <= 1 and not _is_of_namespace(api_version, plural):
             where, allowed = f"namespaces/{inside}/", namespace in (None, inside)

@@ -48,12 +48,12 @@ _BEGINNING: Final = 512
 
 
 class LookupRun:
-    """The access of one run of Helm to the cluster. Made by `LookupAccess.open`."""
+    """The access to the cluster for one run of Helm. Made by `LookupAccess.open`."""
 
     def __init__(
         self, session: HttpSession, client: ClusterClient, namespace: str | None, port: int, user: str = ""
     ) -> None:
-        """Initialize the access; only `LookupAccess` calls this, because `LookupAccess` listens on ``port``."""
+        """Prepare the access. Only `LookupAccess`, which listens on ``port``, may call this."""
         self._headers = (("Impersonate-User", user),) if user else ()
         self._session = session
         self._client = client

@@ -26,7 +26,7 @@ from wharfinger.kube.resource import ObjectKey
 
 
 def utc_now() -> datetime:
-    """Return the wall clock."""
+    """Return the time of the wall clock."""
     return datetime.now(UTC)
 
 
@@ -75,8 +75,9 @@ class EngineListener(Protocol):
         """Receive a revision that another writer made or deleted; drift is not corrected until the next upgrade."""
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Receive the objects that a prune deleted: the release does not contain them any more, and no operation had removed
-        them."""
+        """Receive the objects that a prune deleted because the release did not contain them any more, and no operation had
+        removed them.
+        """
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
         """Receive the failures of actions that the engine takes without a request, such as corrections of drift, one sentence

@@ -57,7 +57,7 @@ _NOBODY: Final = Owner("", "")
 
 
 class Change(StrEnum):
-    """The change of one object."""
+    """The predicted change of one object by an upgrade."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -134,7 +134,7 @@ async def predict(tools: Tools, request: ReleaseRequest, force: bool, *, whole: 
 
 
 class _Predictor:
-    """The predictions for the objects of one release."""
+    """The code that predicts the change of each object of one release."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ class _Predictor:
 
 
 def as_stored(obj: JsonObject) -> JsonObject:
-    """Return the object as users know it: without its status, the server's bookkeeping and our own."""
+    """Return the object as users know it: without its status, and without the metadata that the server or the daemon adds."""
     kept: JsonObject = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
     metadata = as_object(obj.get("metadata") or {}, "metadata")
     shown: JsonObject = {key: value for key, value in metadata.items() if key not in _BOOKKEEPING}
@@ -293,7 +293,7 @@ def _group_kind(obj: JsonObject) -> str:
 
 
 def _scopes(objects: Iterable[JsonObject]) -> dict[str, bool]:
-    """Return the kinds that these definitions define, as ``Kind.group``; the value is True if the kind is namespaced."""
+    """Return whether each kind that these CRDs define is namespaced, by its name ``Kind.group``."""
     found: dict[str, bool] = {}
     for obj in objects:
         if kind_of(obj)[1] == "CustomResourceDefinition":
@@ -308,7 +308,7 @@ def _place_of(obj: JsonObject, owner: Owner, scoped: dict[str, bool]) -> str:
 
 
 def _comes(row: DesiredObject, coming: set[tuple[str, str, str]]) -> bool:
-    """Return whether the row's object is among the manifest's objects of kinds that are not served now."""
+    """Return whether the object of this row is in ``coming``, the objects whose kinds are not served yet."""
     return (row.key.resource.kind, row.key.namespace, row.key.name) in coming
 
 

@@ -11,8 +11,8 @@ Each object is read by one GET, a few at a time; the answers are passed on to th
 are not read at all:
 
 * objects whose desired content is the same as before, if no watch has reported a change of them since they were applied;
-* objects whose desired content is new, under the same condition, and if no other manager has fields of them;
-* objects that do not exist according to a watch.
+* objects whose desired content is new, if no watch has reported such a change and no other manager has fields of them;
+* objects that do not exist, if a watch shows that.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, split_api_version
 
 NAMED: Final = 5
-"""The largest number of problems of a definition that are reported."""
+"""The largest number of problems that are reported for one CRD."""
 
 
 class UnsafeDefinitionError(ReleaseError):
@@ -48,10 +48,10 @@ class UnsafeDefinitionError(ReleaseError):
 class Survey:
     """The results of the checks: the rows in install order, and the live objects of these rows.
 
-    ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None for an object that does not
-    exist. ``unread``: objects that were not read, because they are known to be as wanted. ``known``: objects that were not read,
-    because they are known to be as they were applied, and without fields of other managers. ``definitions``: the live definitions
-    of ``crds/``, by name.
+    ``coming``: objects whose kind is not served yet, because a definition in the same release adds it. ``lives``: the live
+    objects, None for an object that does not exist. ``unread``: objects that were not read, because they are known to be as
+    wanted. ``known``: objects that were not read, because they are known to be as they were applied, and without fields of
+    other managers. ``definitions``: the live definitions of ``crds/``, by name.
     """
 
     rows: tuple[DesiredObject, ...] = ()
@@ -125,14 +125,14 @@ class Surveyor:
         return entry is not None and entry.row.body == row.body and self.is_as_last_applied(row)
 
     def _is_known(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row may be applied unread, because it is as it was applied, and only we have fields of
-        it.
+        """Return whether the object of a row may be applied without reading it first: it has not changed since its last apply,
+        and no other manager owns fields of it.
         """
         return self.is_as_last_applied(row) and not self._is_shared(row.identity)
 
     def is_as_last_applied(self, row: DesiredObject) -> bool:
-        """Return whether the object of a row is as it was last applied for this release; False for definitions. The row may want
-        another content by now.
+        """Return whether the object of a row is as it was last applied for this release; always False for CRDs. The content of
+        the row itself is not compared: it may differ from what was applied.
         """
         entry = self._table.snapshot().get(row.identity)
         is_same = entry is not None and (entry.row.key, entry.row.owner) == (row.key, row.owner)
@@ -174,9 +174,9 @@ class Surveyor:
 
 
 def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None:
-    """Check that a changed definition keeps stored objects valid.
+    """Check that stored objects stay valid when a CustomResourceDefinition changes from ``live`` to ``wanted``.
 
-    Raises UnsafeDefinitionError, unless an annotation of the new definition allows the unsafe change.
+    Raises UnsafeDefinitionError if they may become invalid. With the annotation ALLOW_UNSAFE in ``wanted``, nothing is checked.
     """
     if allows_unsafe(wanted):
         return

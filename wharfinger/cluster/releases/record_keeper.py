@@ -1,4 +1,4 @@
-"""The records of releases as operations use them: an operation writes and completes the record of its revision, and reads the
+"""Access of operations to the records of releases: an operation writes and completes the record of its revision, and reads the
 objects of earlier revisions from their records.
 
 Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write that got no answer may have
@@ -35,12 +35,12 @@ THREAD_BYTES: Final = 100_000
 SLACK: Final = 10
 """The number of revisions beyond the kept ones that may wait for their removal."""
 ATTEMPTS: Final = 3
-"""The number of attempts at a write, if no other writer causes the conflicts that it meets."""
+"""The limit on the attempts at a write that fails with conflicts, although no other writer causes them."""
 _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 
 
 class RecordKeeper:
-    """The records of releases as operations use them. ``history`` is the number of revisions that are kept."""
+    """Access of operations to the records of releases. ``history`` is the number of revisions that are kept of a release."""
 
     def __init__(self, store: ReleaseStore, now: Callable[[], datetime], holder: Holder, history: int) -> None:
         self._store = store
@@ -72,7 +72,9 @@ class RecordKeeper:
         return last if is_ours else None
 
     async def whole(self, release: Release) -> Release | None:
-        """Return a revision of a history, with its manifest; None if the revision is gone. Raises ReleaseRecordError."""
+        """Return the whole record of a revision, of which ``release`` may be only a summary. Return None if the revision is
+        gone. Raises ReleaseRecordError.
+        """
         return release if release.whole else await with_retries(partial(self._store.revision, release))
 
     async def begin(

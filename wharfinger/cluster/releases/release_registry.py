@@ -1,4 +1,6 @@
-"""The state of each release in an engine, and the listeners. The operations and the monitors of the engine share this state."""
+"""The state that the operations and the monitors of a release engine share: the state of each release, and the listeners of the
+engine.
+"""
 
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
@@ -78,7 +80,9 @@ class ReleaseRegistry:
         return owner in self.suspended or owner in self.left_alone
 
     def may_prune(self, owner: Owner) -> bool:
-        """Return whether objects of the release that are in the cluster and have no row may be deleted."""
+        """Return whether a prune may delete objects that have the label of the release but no row: all rows of the release must
+        be known, and its drift must be corrected.
+        """
         return owner in self.whole and not self.corrections_paused(owner)
 
     def report_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
@@ -101,7 +105,7 @@ class ReleaseRegistry:
             corrected(owner, drift)
 
     def report_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
-        """Report drift of definitions that the owner applied: they are gone, or exist again."""
+        """Report to the listeners which CRDs of an owner are missing now; ``missing`` is empty once all of them exist again."""
         _put(self.missing, owner, missing or None)
         self.report_drift(owner, *self.drifted.get(owner, ((), ())))
 

@@ -63,7 +63,7 @@ class ReleaseRequest:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a text that is equal for requests for the same state. Computed once."""
+        """Return a checksum of the requested state. Requests with equal fingerprints request the same state."""
         made = hashlib.blake2b(digest_size=16)
         for part in (
             encode_json([self.chart, self.values, dict(self.labels), dict(self.marks), self.notes]),
@@ -90,8 +90,9 @@ class Outcome(Enum):
 class ReleaseResult:
     """The result of an upgrade.
 
-    ``objects`` are all objects that belong to the release now; ``kept`` are objects that left the manifest but are kept, each
-    with the reason. ``left``: fields that another manager took and keeps, because the drift policy does not correct them.
+    ``objects`` are all objects that belong to the release now. ``kept`` are objects that are no longer in the manifest but are
+    not deleted, each with the reason. ``left`` has the fields that another manager took over and keeps, because the drift
+    policy does not correct them.
     """
 
     outcome: Outcome
@@ -106,8 +107,8 @@ class ReleaseResult:
 class UninstallResult:
     """The result of an uninstall.
 
-    ``found`` is False if there was no record; objects were then found by the release's label, if at all. ``kept`` are objects
-    that are kept, each with the reason.
+    ``found`` is False if the release had no record. In that case, objects were searched by the release's label. ``kept`` lists
+    the objects that are not deleted, each with the reason.
     """
 
     found: bool

@@ -24,7 +24,9 @@ from wharfinger.cluster.releases.request import ReleaseRequest
 from wharfinger.formats.json.value import JsonObject
 
 QUICK_S: Final = 1.0
-"""The time in seconds after which a change is announced in any case."""
+"""The time in seconds after which the revision of a change that is still under way is announced, even if the change needs no
+announcement.
+"""
 
 Result = TypeVar("Result")
 
@@ -48,9 +50,9 @@ class RevisionRecord:
         self.stored = await self.keeper.begin(self.request, self.last, self.hooks, back=self.back)
 
     async def announce_late(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Return the result of ``work``; announce the revision if the work takes longer than QUICK_S.
+        """Run ``work`` and return its result; if it takes longer than QUICK_S, write the pending record meanwhile.
 
-        Raises ReleaseBusyError, and the errors of ``work``.
+        Raises ReleaseBusyError if another process wrote its record first, and the errors of ``work``.
         """
         results: list[Result] = []
         patience = trio.CancelScope()
@@ -69,7 +71,7 @@ class RevisionRecord:
         return results[0]
 
     async def complete(self, description: str) -> Stored:
-        """Record that the revision is deployed. Raises ReleaseBusyError if another process wrote it."""
+        """Record that the revision is deployed. Raises ReleaseBusyError if another process has written the record meanwhile."""
         if self.stored is not None:
             return await self.keeper.mark(self.stored, ReleaseStatus.DEPLOYED, description)
         return await self.keeper.write(self.request, self.last, self.hooks, ReleaseStatus.DEPLOYED, description)
@@ -77,8 +79,8 @@ class RevisionRecord:
     async def fail(self, history: Sequence[Stored], error: BaseException, verb: str) -> None:
         """Record that the revision failed, even after a cancellation.
 
-        A record that cannot be written stays pending, or is missing; the next attempt finds out what was applied. A revision
-        gets no record if it was only cancelled before its announcement began.
+        If the write fails, the record stays pending, or is missing; the next attempt finds out what was applied. No record is
+        written for a revision that was cancelled before the write of its pending record began.
         """
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
             description = failure_text(error, verb)

@@ -106,8 +106,8 @@ class ReleaseRows:
         to be as they were applied before, without fields of other managers. ``unsure``: objects that are applied in any
         case, because an attempt that did not end may have changed them.
 
-        Raises ForeignObjectError if another release has one of the objects by now, otherwise the error of the row that failed
-        permanently, or too often.
+        Raises ForeignObjectError if another release has one of the objects by now. If a row fails permanently, or too often,
+        its error is raised.
         """
         for row in rows:
             check_free(self._table.snapshot(), row.identity, row.owner)
@@ -135,7 +135,7 @@ class ReleaseRows:
     async def remove(self, rows: Sequence[DesiredObject], decision: RemovalDecision, progress: Progress) -> Removed:
         """Delete the objects that are to be deleted, in the reverse order of waves, and forget the rows of the others.
 
-        An object that was absent is read again if an apply of ours may have created it meanwhile.
+        An object that did not exist when the deletion was decided is read again if an apply of ours may have created it since.
         """
         going = [row for row in rows if row.identity in decision.to_delete or self._may_come(row, decision)]
         here = {row.identity for row in going}
@@ -176,7 +176,9 @@ class ReleaseRows:
         self._delete(there)
 
     def forget_unfinished(self, owner: Owner, leaving: Iterable[DesiredObject] = ()) -> None:
-        """Remove the rows that are not done, including deletions of objects that were ``leaving``."""
+        """Remove the owner's rows that are not done. For objects in ``leaving`` that have no row, also drop the unfinished
+        deletion.
+        """
         snapshot = self._table.snapshot()
         unfinished = [row for row in self.of(owner) if not self._is_kind(row.identity, Kind.DONE, Kind.REFRESHING)]
         self.forget([*unfinished, *(row for row in leaving if row.identity not in snapshot)])
@@ -184,8 +186,9 @@ class ReleaseRows:
     # -- what is known of a row
 
     def _may_come(self, row: DesiredObject, decision: RemovalDecision) -> bool:
-        """Return whether an apply may have created an object that was absent, or whether an apply under way may still create
-        it."""
+        """Return whether the object, which was absent before, may exist by now, because an apply has created it or may still
+        create it.
+        """
         known = row.identity in self._table.snapshot() or self._reconciler.status(row.identity) is not None
         return known and row.identity in decision.absent
 
@@ -237,7 +240,7 @@ class ReleaseRows:
                 self._reconciler.assume_done(row.identity, entry.revision)
 
     def _insert(self, rows: Iterable[DesiredObject]) -> int:
-        """Insert the rows; return the revision of the table."""
+        """Insert the rows into the table, and return the table's revision after that."""
         with write(self._table) as transaction:
             for row in rows:
                 old = transaction.insert(self._table, row)
@@ -282,7 +285,7 @@ class ReleaseRows:
     async def _give_up(
         self, group: Hashable, keys: Mapping[Identity, ObjectKey], stuck: list[ObjectKey], wait: trio.CancelScope
     ) -> None:
-        """End the wave after an interruption, as soon as each of its unfinished objects has failed and waits for a retry."""
+        """After an interruption, end the wave as soon as each of its unfinished objects has failed and waits for a retry."""
         await self._interruption.asked.wait()
         while True:
             watch = self._reconciler.watch(group)

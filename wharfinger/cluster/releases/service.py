@@ -53,7 +53,8 @@ async def open_release_engine(
 ) -> AsyncGenerator[ReleaseEngine, None]:
     """Run an engine for as long as the block runs. Leaving the block ends the tasks; operations must have ended before that.
 
-    ``heads``, if given, must follow the records already, for the holder in the options. If None, heads are opened here.
+    ``heads`` follows the records of releases. If it is given, it must be open already, for the holder in ``options``; if it is
+    None, it is opened here.
 
     Resources: the tasks of the reconciler, of the monitors, and for the upkeep of records; watches of each kind of which releases
     have objects; watches of definitions and of records.

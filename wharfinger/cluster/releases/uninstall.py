@@ -148,9 +148,7 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait for the objects that still existed when their deletes were answered, until they are gone. Each object is read
-        once, to find those that are gone already.
-        """
+        """Wait until the deleted objects are gone. First read each object once, because most of them may be gone already."""
         still: dict[ObjectKey, str] = {}
 
         async def look(key: ObjectKey) -> None:

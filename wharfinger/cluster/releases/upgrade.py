@@ -103,9 +103,10 @@ class Done:
 
 @dataclass(slots=True)
 class _View:
-    """The result of the checks. ``leaving``: rows of objects that may exist and are not in the manifest.
+    """The result of the checks before an upgrade. ``leaving`` are the rows of objects that may exist and are not in the new
+    manifest.
 
-    ``unsure``: objects that an interrupted attempt may have changed, so it is not known what was applied last.
+    ``unsure`` are the objects that an interrupted attempt may have changed, so that it is not known what was applied last.
     """
 
     survey: Survey = field(default_factory=Survey)
@@ -115,11 +116,11 @@ class _View:
     leaving: tuple[DesiredObject, ...] = ()
 
     def read_again(self) -> "_View":
-        """Return the view without the live objects, because hooks may have changed them."""
+        """Return the view without the live objects, so that they are read again: hooks may have changed them."""
         return replace(self, survey=replace(self.survey, lives={}, unread=frozenset(), known=frozenset()))
 
     def marked(self) -> "_View":
-        """Return the view with rows whose objects are applied with their digests."""
+        """Return the view with every row marked, so that its object is applied together with the row's digest."""
         return replace(
             self, survey=replace(self.survey, rows=tuple(replace(row, marked=True) for row in self.survey.rows))
         )
@@ -223,7 +224,9 @@ class Upgrade:
         return exist and all(row.identity in view.before for row in survey.rows)
 
     async def _repair(self, view: _View, last: Release) -> Done:
-        """Restore missing objects of a release whose last revision is as wanted, without a new revision."""
+        """Restore the missing objects of a release. Its last revision has the wanted content already, so no new revision is
+        made.
+        """
         try:
             await self._tools.definitions.apply(
                 self._owner, self._request.crds, view.survey.definitions, self._progress
@@ -348,7 +351,9 @@ class Upgrade:
     async def _await_definitions(
         self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]
     ) -> None:
-        """Wait until new definitions among these rows are established, because the last wave contains objects of their kinds."""
+        """Wait until the new CRDs among these rows are established, because the last wave contains objects of the kinds that
+        they define.
+        """
         new = [
             row.key
             for row in rows
@@ -392,10 +397,11 @@ async def check_namespace(tools: Tools, owner: Owner) -> None:
 async def possible_rows(
     tools: Tools, owner: Owner, history: Sequence[Stored], drift: DriftPolicy, *, whole: bool
 ) -> tuple[dict[Identity, DesiredObject], set[Identity]]:
-    """Return the rows of all objects that the release may have in the cluster, and the objects whose last applied content is
-    not known, because an interrupted attempt may have changed it.
+    """Return the rows of all objects that the release may have in the cluster. Also return the objects whose last applied
+    content is not known, because an interrupted attempt may have changed them.
 
-    ``whole``: the table has all these rows, so that no record has to be read. Raises ReleaseError, and the errors of the client.
+    If ``whole`` is true, the table has all these rows, so no record has to be read. Raises ReleaseError, and the errors of the
+    client.
     """
     there = {row.identity: row for row in tools.rows.of(owner)}
     unsure: set[Identity] = set()
@@ -408,7 +414,7 @@ async def possible_rows(
 
 
 def check_not_emptied(owner: Owner, leaving: Sequence[DesiredObject]) -> None:
-    """Check that an empty manifest deletes nothing. Raises EmptyReleaseError."""
+    """Raise EmptyReleaseError if there are objects that the empty manifest would delete (``leaving``)."""
     if leaving:
         count = len(leaving)
         lost = "its only object" if count == 1 else f"all of its {count} objects"
@@ -440,7 +446,7 @@ async def apply_early(
 def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
     """Return whether the last revision is deployed and equal to the request.
 
-    Marks may be missing from a revision of ours, because they can be added later.
+    A revision that this project wrote may lack marks of the request, because marks can be added to it later.
     """
     found = {name: value for name, value in last.labels.items() if name != STAMP_LABEL}
     marked = {**found, **request.marks} if last.holder else found

@@ -103,7 +103,9 @@ def _of_definition(present: JsonObject, wanted: JsonObject, manager: str) -> Ite
 
 
 def _differs(present: JsonValue, wanted: JsonValue) -> bool:
-    """Return whether ``wanted`` asks for another value. Fields that only the API server's defaults add do not differ."""
+    """Return whether ``wanted`` demands another value than ``present``. Fields that only the API server's defaults add do not
+    differ.
+    """
     if wanted is None:
         return False
     if isinstance(present, dict) and isinstance(wanted, dict):

@@ -21,7 +21,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 
 class Change(NamedTuple, Generic[K, R]):
-    """The present state of a key. ``row``: the present row, or the deleted one."""
+    """The present state of a key. ``row`` is the present row, or the last row if the key was deleted."""
 
     key: K
     row: R
@@ -43,7 +43,7 @@ class ChangeStream(Generic[K, R]):
 
     @property
     def revision(self) -> int:
-        """Return the revision of the table up to which changes were taken."""
+        """Return the revision up to which the changes of the table were taken from this stream."""
         return self._tracker.mark
 
     @property
@@ -72,7 +72,7 @@ class ChangeStream(Generic[K, R]):
         return changes
 
     async def changed(self) -> None:
-        """Wait until there may be something to take. Raises TrackerExpiredError."""
+        """Wait until the table may have changes that the reader of this stream has not taken. Raises TrackerExpiredError."""
         self._check()
         watch = self._watch()
         while not self.behind:

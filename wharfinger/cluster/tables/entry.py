@@ -14,9 +14,11 @@ R_co = TypeVar("R_co", covariant=True)
 PRESENT: Final = (1 << 62) - 1
 """``Version.ended`` of a row that is in the table: later than any revision."""
 GRAVE: Final = 0
-"""``Version.ended`` of a deletion that may still have to be reported to a reader: no snapshot sees it as a row."""
+"""The value of ``Version.ended`` for a deletion that may still have to be reported to a reader. No snapshot sees such a version
+as a row.
+"""
 FORGOTTEN: Final = -1
-"""``Version.ended`` of a deletion that no reader needs."""
+"""The value of ``Version.ended`` for a deletion that does not have to be reported to any reader."""
 
 
 class Entry(Generic[R_co]):
@@ -41,7 +43,7 @@ class Entry(Generic[R_co]):
 
 
 class Version(Entry[R], Generic[K, R]):
-    """An entry in a log. ``ended``: the revision at which it was replaced or deleted, or one of the constants above."""
+    """An entry in a log. ``ended``: the revision at which the entry was replaced or deleted, or PRESENT, GRAVE or FORGOTTEN."""
 
     __slots__ = ("ended", "key")
 

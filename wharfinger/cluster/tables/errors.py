@@ -52,7 +52,7 @@ class TrackerExpiredError(TableError):
 
 
 class TableUseError(TableError):
-    """A mistake of the caller."""
+    """A table was used in a way that is not allowed, because of a bug in the calling code."""
 
 
 class TableNameError(TableUseError):
@@ -64,7 +64,7 @@ class TableLockedError(TableUseError):
 
 
 class TableNotLockedError(TableUseError):
-    """The transaction was not opened for this table."""
+    """The transaction does not include this table, because it was not named when the transaction was opened."""
 
 
 class TransactionOverError(TableUseError):

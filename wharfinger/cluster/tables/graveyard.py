@@ -21,7 +21,7 @@ NAMED: Final = 16
 
 
 class Tracker:
-    """The progress of one reader. ``begun``: the revision at which the reader began; it gets no earlier deletions."""
+    """The progress of one reader. ``begun`` is the revision at which the reader began; it gets no older deletions."""
 
     __slots__ = ("begun", "expired", "mark", "name")
 
@@ -34,12 +34,12 @@ class Tracker:
 
     @property
     def needs(self) -> int:
-        """Return the revision after which deletions are still to be reported."""
+        """Return the last revision whose deletions the reader does not need any more. Later deletions must be kept for it."""
         return max(self.begun, self.mark)
 
 
 class Graveyard(Generic[K, R]):
-    """The deletions and trackers of one table."""
+    """The deletions of one table that are still to be reported, and the trackers of its readers."""
 
     def __init__(self, limit: int = GRAVES) -> None:
         self._limit = limit
@@ -58,7 +58,7 @@ class Graveyard(Generic[K, R]):
 
     @property
     def expired(self) -> tuple[str, ...]:
-        """Return the names of the trackers that were expired most recently."""
+        """Return the names of the trackers that were marked as expired most recently, because their readers fell behind."""
         return tuple(self._expired)
 
     def join(self, name: str, revision: int) -> Tracker:

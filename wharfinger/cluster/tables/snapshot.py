@@ -110,7 +110,7 @@ class Snapshot(Generic[K, R]):
 
     @property
     def rows(self) -> "HashTrieMap[K, Version[K, R]]":
-        """Return the rows by key, for a commit."""
+        """Return the map of the rows by key. A commit makes the map of the next snapshot from it."""
         return self._rows
 
     @property

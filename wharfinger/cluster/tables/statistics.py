@@ -16,9 +16,9 @@ class TrackerStatistics:
 class TableStatistics:
     """The present numbers of one table.
 
-    ``graves``: the number of remembered deletions; ``versions``: the number of entries in the log, including those of replaced
-    and deleted rows; ``expired``: the names of the last readers that fell too far behind; ``watches``: the number of keys and
-    index values that are watched.
+    ``graves`` is the number of deletions that are kept for readers. ``versions`` is the number of entries in the log, including
+    those of replaced and deleted rows. ``expired`` has the names of the last readers that fell too far behind. ``watches`` is
+    the number of keys and index values that are watched.
     """
 
     name: str

@@ -91,15 +91,21 @@ class Table(Generic[K, R]):
             stream.close()
 
     def watch(self) -> Watch:
-        """Return a watch of any change of rows or of pending initializers; get it before you read."""
+        """Return a watch of any change of rows or of pending initializers. Get the watch before you read, so that you miss no
+        change.
+        """
         return self._watches.table()
 
     def watch_key(self, key: K) -> Watch:
-        """Return a watch of the row with this key, even if there is no such row yet; get it before you read."""
+        """Return a watch of the row with this key, even if there is no such row yet. Get the watch before you read the row, so
+        that you miss no change.
+        """
         return self._watches.key(key)
 
     def watch_index(self, index: str, value: Hashable) -> Watch:
-        """Return a watch of the rows that have this value of an index; get it before you read. Raises KeyError."""
+        """Return a watch of the rows that have this value of an index. Get the watch before you read the rows, so that you miss
+        no change. Raises KeyError.
+        """
         if index not in self._indexes:
             raise KeyError(index)
         return self._watches.value(index, value)
@@ -109,7 +115,7 @@ class Table(Generic[K, R]):
         return await self._wait_until(lambda snapshot: snapshot.revision >= revision)
 
     async def wait_initialized(self) -> Snapshot[K, R]:
-        """Wait until no initializer is pending."""
+        """Wait until all initializers of the table are done, and return the snapshot at that moment."""
         return await self._wait_until(lambda snapshot: snapshot.initialized)
 
     async def _wait_until(self, condition: Callable[[Snapshot[K, R]], bool]) -> Snapshot[K, R]:
@@ -163,7 +169,9 @@ class Table(Generic[K, R]):
         self._draft = Draft(self.name, self.snapshot(), self._key, self._indexes)
 
     def draft(self, writer: object) -> Draft[K, R]:
-        """Return the draft of this transaction. Raises TableNotLockedError."""
+        """Return the draft of the transaction ``writer``. Raises TableNotLockedError if this transaction has not locked the
+        table.
+        """
         if self._draft is None or self._writer is not writer:
             raise TableNotLockedError(
                 f"{self.name}: the transaction was not opened for this table; name it in `write(...)`"

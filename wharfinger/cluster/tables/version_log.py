@@ -17,7 +17,7 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 
 SLACK: Final = 8
-"""The number of ended versions that a log may have before it is tidied, in addition to half the number of the others."""
+"""A log is tidied when it has more ended versions than this number plus half the number of its other versions."""
 COPIES: Final = 8
 """The number of versions that are copied or skipped for the successor each time a version is written. It must be more than 1;
 otherwise the successor would never catch up.
@@ -46,7 +46,11 @@ class VersionLog(Generic[K, R]):
         self.live += 1
 
     def tidied(self, written: int) -> "VersionLog[K, R]":
-        """Return this log or, once it is ready, its successor; called after ``written`` versions were written or ended."""
+        """Copy a part of the living versions to a successor if this log has too many dead versions. Return the successor if it
+        is complete, otherwise this log.
+
+        ``written`` is the number of versions that were added or ended since the last call.
+        """
         length = len(self.versions)
         if self._next is None:
             if length <= self.live + self.live // 2 + SLACK:

@@ -73,7 +73,7 @@ class Watches:
             watch.fire()
 
     def fire(self, keys: Iterable[Hashable], values: Iterable[tuple[str, Hashable]]) -> None:
-        """Fire the watches of these keys and values, which changed."""
+        """Fire the watch of the whole table, and the watches of the given keys and index values, whose rows have changed."""
         if self._keys:
             _fire(self._keys, keys)
         if self._values:

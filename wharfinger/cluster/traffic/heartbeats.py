@@ -59,7 +59,7 @@ class WatchSign:
         return self.quiet_s > self.limit_s
 
     def __str__(self) -> str:
-        """Return a sentence that reports a hanging watch; it is only true if ``is_stale`` is true."""
+        """Return a sentence that reports that the watch hangs. Use it only if ``is_stale`` is True."""
         return (
             f"the watch of {self.followed} hangs: no sign of life for {self.quiet_s:.0f} s while {self.action}, "
             f"the limit is {self.limit_s:.0f} s"
@@ -88,7 +88,7 @@ class Heartbeat:
         self._heard = self._clock()
 
     def sign(self) -> WatchSign:
-        """Return the present state."""
+        """Return the present state of the watch: its action, and when the server last sent something."""
         now, heard = self._clock(), self._heard
         last = self._begun if heard is None else max(heard, self._begun)
         return WatchSign(

@@ -24,7 +24,9 @@ from typing import Final, TypeAlias, assert_never
 BACKED_OFF: Final = 0.7
 SLOWED: Final = 0.9
 CALM_S: Final = 1.0
-"""The shortest time in seconds between two decreases. Refusals soon after a decrease answer requests from before it."""
+"""The shortest time in seconds between two decreases of the limit. Refusals that arrive soon after a decrease are answers to
+requests that were sent before it.
+"""
 SLOW: Final = 4.0
 SLOW_S: Final = 1.0
 """The average time in seconds below which answers never count as slow."""
@@ -34,7 +36,9 @@ _FORGETTING: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The machine's state. ``limit`` is rounded down for use; ``average_s`` and ``usual_s`` are 0 before the first answer."""
+    """The state of the limit on concurrent requests. ``limit`` is rounded down when it is used; ``average_s`` and ``usual_s``
+    are 0 before the first answer.
+    """
 
     ceiling: int
     floor: int
@@ -58,7 +62,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The server answered after ``took_s`` seconds (None: not timed). ``busy``: the limit was used up at that moment."""
+    """The server answered after ``took_s`` seconds (None: not timed). ``busy`` is True if as many requests as the limit allows
+    were under way.
+    """
 
     now: float
     took_s: float | None

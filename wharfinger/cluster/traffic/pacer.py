@@ -37,7 +37,9 @@ class PaceStatistics:
 
 
 class Turn:
-    """The turn of one request. Made by :meth:`Pacer.turn`, for the task that asked for it."""
+    """The permission to send one request and its repetitions. :meth:`Pacer.turn` makes it for the task that sends the
+    request.
+    """
 
     __slots__ = ("_pacer", "is_held")
 
@@ -62,7 +64,7 @@ class Turn:
 
 
 class Pacer:
-    """The limit of one client; ``ceiling`` is the largest number of concurrent requests."""
+    """The limit on the concurrent requests of one client. The limit adapts to the server, but never exceeds ``ceiling``."""
 
     def __init__(self, ceiling: int) -> None:
         self._pace = core.start(ceiling, min(FLOOR, ceiling))
@@ -82,7 +84,7 @@ class Pacer:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether more turns are held than the limit permits, because the limit was lowered."""
+        """Return whether more requests have a turn than the limit permits. This happens after the limit was lowered."""
         return self._limiter.available_tokens < 0
 
     async def exchange(self) -> None:

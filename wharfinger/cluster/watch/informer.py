@@ -85,7 +85,7 @@ class Informer:
         self._replacement: core.Effect | None = None
         """The action that replaces the running one, which is being cancelled."""
         self._waiting: list[trio.Event] = []
-        """An event for each call of :meth:`list_anew` whose list has not begun yet."""
+        """Events of the calls of :meth:`list_anew`, one for each call whose list has not begun yet."""
         self._lists = self._watches = self._events = self._failures = 0
         self._last_error = ""
         self._beat: Heartbeat

@@ -33,7 +33,7 @@ LIVED_S: Final = 5.0
 
 
 class Phase(Enum):
-    """The action that is under way."""
+    """The action that the reflector performs now: a list, a watch, or a pause."""
 
     LISTING = "listing"
     WATCHING = "watching"
@@ -61,7 +61,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The list is complete, read at this revision."""
+    """The list is complete. It shows the objects as of this revision."""
 
     resource_version: str
 
@@ -91,13 +91,13 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The pause is over."""
+    """The pause before the next attempt is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A caller needs a list that begins after this event. If `step` returns an effect for this event, the effect replaces the
-    running action.
+    """A caller needs a list that begins after this event. If `step` returns an effect for this event, the shell cancels the
+    action that is running and performs this effect.
     """
 
 
@@ -106,7 +106,9 @@ Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
 
 @dataclass(frozen=True, slots=True)
 class StartList:
-    """The effect of listing everything and replacing the cache. ``whole``: list without pages, because pages have expired."""
+    """The effect of listing all objects and replacing the cache. If ``whole`` is true, list without pages, because a page of an
+    earlier list has expired.
+    """
 
     whole: bool = False
 
@@ -133,7 +135,7 @@ class ProtocolError(Exception):
 
 
 def start() -> tuple[State, Effect]:
-    """Return the first state and the first action."""
+    """Return the initial state, and the first action that the shell has to perform."""
     return State(), StartList()
 
 

@@ -139,7 +139,9 @@ class ObjectCache:
         return ObjectKey(self._resource, namespace_of(obj) if self._resource.namespaced else "", name_of(obj))
 
     def replace(self, items: Iterable[JsonObject]) -> frozenset[ObjectKey]:
-        """Hold exactly the objects of a list from now on; return the keys that were added, changed or removed."""
+        """Replace the content of the cache by the objects of a list. Return the keys of the objects that were added, changed or
+        removed.
+        """
         fresh = {self.key_of(item): (item, _state(item)) for item in items}
         gone = self._objects.keys() - fresh.keys()
         for key in sorted(gone):
@@ -154,7 +156,7 @@ class ObjectCache:
         return self._tell({key} if self._put(key, obj, _state(obj)) else set())
 
     def drop(self, obj: JsonObject) -> frozenset[ObjectKey]:
-        """Remove one object; return its key if it was held."""
+        """Remove one object; return its key if the cache contained it."""
         key = self.key_of(obj)
         if self._objects.pop(key, None) is None:
             return frozenset()
@@ -162,7 +164,7 @@ class ObjectCache:
         return self._tell({key})
 
     def _put(self, key: ObjectKey, obj: JsonObject, state: tuple[str, str]) -> bool:
-        """Hold this state; return whether it differs from the state held before."""
+        """Store this state of an object; return whether it differs from the stored one."""
         old = self._objects.get(key)
         held = None if old is None else _state(old)
         if held == state:

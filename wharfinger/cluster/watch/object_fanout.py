@@ -25,9 +25,9 @@ from wharfinger.kube.resource import ObjectKey
 
 
 class Listener:
-    """One listener. Made by :meth:`ObjectFanout.join`.
+    """A listener to the changes of objects. Made by :meth:`ObjectFanout.join`.
 
-    ``covered``: True once a list has begun after the listener joined.
+    ``covered`` is True once a list has begun after the listener joined, because the objects of this list are reported to it.
     """
 
     __slots__ = ("covered", "left", "on_change", "told")
@@ -37,16 +37,16 @@ class Listener:
         self.covered = False
         self.left = False
         self.told: set[ObjectKey] | None = set()
-        """The keys that a fresh listener was notified of; None: all."""
+        """The keys of the objects that a fresh listener was notified of; None once it was notified of all objects."""
 
     @property
     def fresh(self) -> bool:
-        """Return whether the listener may not have been notified of all objects yet."""
+        """Return whether some objects may still have to be reported to the listener, because it joined only recently."""
         return self.told is not None
 
 
 class ObjectFanout:
-    """The states of all objects, and the listeners to their changes."""
+    """The states of all objects of a watch, and the listeners that are notified of their changes."""
 
     def __init__(self) -> None:
         self._states: dict[ObjectKey, tuple[str, str]] = {}
@@ -88,9 +88,9 @@ class ObjectFanout:
             self._put(obj)
 
     def end_list(self) -> None:
-        """End a complete list, and drop the objects that it lacks.
+        """End a complete list, and drop the objects that the list lacks.
 
-        All listeners that were present when it began have now been notified of all objects.
+        All listeners that were present when the list began have now been notified of all objects.
         """
         for key in sorted(self._states.keys() - self._listed):
             self._drop(key, None)
@@ -129,9 +129,8 @@ class ObjectFanout:
             self._tell(obj)
 
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
-        """Report ``changes`` to the listeners that know the object.
-
-        Report the whole object as added to each listener that does not know it and that the current list covers.
+        """Report ``changes`` to each listener that knows the object. Report the object as added to each listener that does not
+        know it yet, if the listener joined before the current list began.
         """
         errors: list[Exception] = []
         for listener in self._listeners:

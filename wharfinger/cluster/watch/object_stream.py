@@ -50,7 +50,7 @@ class WatchTarget:
 
     @property
     def followed(self) -> Followed:
-        """The target in the form that heartbeats use."""
+        """The kind, namespace and selectors of the target, for the heartbeat of its watch."""
         return Followed(self.resource.group_kind, self.namespace, self.label_selector, self.field_selector)
 
 
@@ -85,7 +85,7 @@ class WatchSubscription:
             raise self._first_error
 
     def attempted(self, error: ClusterError | ShapeError | None) -> None:
-        """Record the end of a list that began after the subscription. Only the first call counts."""
+        """Record that an attempt to list has ended, which began after the subscription. Only the first call counts."""
         if not self._attempted.is_set():
             self._first_error = error
             self._attempted.set()
@@ -189,7 +189,7 @@ class ObjectStream:
             self._list_begun = False
 
     def _ask(self) -> None:
-        """Request a list; it replaces the running action, unless this action is already a list."""
+        """Request a list. The running action is cancelled, unless it is already a list."""
         listing = self._state.phase is core.Phase.LISTING
         self._step(core.Asked())
         if not listing:

@@ -65,8 +65,8 @@ def readiness(obj: JsonObject) -> Readiness:
 
 
 def unsettled(obj: JsonObject) -> InProgress | None:
-    """Return why the status does not count: the object is being deleted, or was changed after its status was written. None: the
-    status counts.
+    """Return why the status of an object does not count: the object is being deleted, or was changed after its status was
+    written. Return None if the status counts.
     """
     try:
         return InProgress("being deleted") if find_str(obj, "metadata", "deletionTimestamp") else _unobserved(obj)

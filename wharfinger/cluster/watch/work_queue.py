@@ -76,7 +76,7 @@ class WorkQueue(Generic[Key]):
                 await self._wake.wait()
 
     def done(self, key: Key) -> None:
-        """Release the key, which is no longer in hand."""
+        """Record that the work on the key has ended. If the key was added meanwhile, queue it again."""
         self._in_hand.discard(key)
         if key in self._again:
             self._again.discard(key)

@@ -117,7 +117,9 @@ def _impersonated_in(view: ClusterView, asked: Attributes, wanted: User, mode: s
 
 
 def _needed_permissions(user: User, wanted: User, mode: str) -> Iterator[Attributes]:
-    """Yield each permission that is needed: for the user name, the UID, each group and each extra field."""
+    """Yield each permission that ``user`` needs to impersonate ``wanted``: for the user name, the UID, each group and each
+    extra field.
+    """
     group = _GROUP_NAME if mode else ""
     act = Attributes(user=user, verb=f"impersonate:{mode}" if mode else "impersonate", group=group, version="v1")
     account = service_account_of(wanted.name)

@@ -100,7 +100,7 @@ class Authenticator:
 
 
 def misplaced_space(authorization: str) -> bool:
-    """Return whether a bearer token is ignored because it follows more than one space."""
+    """Return True if a header has several spaces between "Bearer" and the token, so that the token is ignored."""
     parts = authorization.strip().split(" ", 2)
     return len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]
 

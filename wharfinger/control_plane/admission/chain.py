@@ -1,4 +1,4 @@
-"""The chain of all plugins, in the order in which kube-apiserver calls them."""
+"""The chain of all admission plugins, in the order in which kube-apiserver calls them."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -47,7 +47,9 @@ some of its default plugins.
 
 
 def _enforce_policies(admission: Admission) -> None:
-    """Refuse a request that a validating policy or webhook refuses. Raises StatusError and VerdictsNeededError."""
+    """Raise StatusError if a validating policy or webhook refuses the request, and VerdictsNeededError if webhooks have to be
+    called first.
+    """
     if admission.policies is not None and not admission.own:
         admission.policies.enforce(admission)
 
@@ -77,9 +79,9 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 def mutated(admission: Admission, obj: JsonObject, completed: Callable[[str, JsonObject], JsonObject]) -> JsonObject:
     """Return the object with the changes of all mutating plugins, policies and webhooks.
 
-    If a policy or a webhook changes the object, the mutating plugins are called a second time; of the policies and webhooks, only
-    those with ``reinvocationPolicy: IfNeeded``. ``completed`` is described at ``Mutation``. Raises StatusError and
-    VerdictsNeededError.
+    If a policy or a webhook changes the object, all mutating plugins are called a second time, and so are the policies and
+    webhooks with ``reinvocationPolicy: IfNeeded``. ``completed`` is described at ``Mutation``. Raises StatusError if the
+    request is refused, and VerdictsNeededError if webhooks have to be called first.
     """
     by_policies, by_webhooks = Mutation(completed), Mutation(completed)
     obj = _mutated_once(admission, obj, by_policies, by_webhooks)
@@ -102,7 +104,9 @@ def _mutated_once(admission: Admission, obj: JsonObject, by_policies: Mutation, 
 
 
 def check(admission: Admission) -> None:
-    """Run the checks of all plugins. Raises StatusError if a plugin refuses the request, and VerdictsNeededError."""
+    """Run the checks of all plugins. Raises StatusError if a plugin refuses the request, and VerdictsNeededError if webhooks
+    have to be called first.
+    """
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.check is not None:
             plugin.check(admission)

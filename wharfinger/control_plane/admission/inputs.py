@@ -50,7 +50,9 @@ class RoleAuthorizer:
 
 
 def authorizers(admission: Admission) -> dict[str, Value]:
-    """Return the variables with which expressions check permissions."""
+    """Return the variables that give expressions access to permission checks (``authorizer`` and
+    ``authorizer.requestResource``).
+    """
     asker = RoleAuthorizer(admission.view, admission.user)
     own = Check(
         asker, group=admission.kind.group, resource=admission.kind.plural, subresource=admission.subresource,

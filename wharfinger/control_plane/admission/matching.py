@@ -16,10 +16,9 @@ _NAMESPACE: Final = "Namespace"
 
 
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
-    """Return the resource, in the version for which a policy is evaluated; None if the policy does not match the request.
+    """Return the requested resource in the version in which a policy sees it; None if the policy does not match the request.
 
-    The result is the requested resource. With ``matchPolicy: Equivalent``, it may be another version of this resource: one that
-    the rules of the policy name.
+    With ``matchPolicy: Equivalent``, this may be another version of the resource, which the rules of the policy name.
     """
     if not _namespace_fits(match, admission) or not _object_fits(match, admission):
         return None

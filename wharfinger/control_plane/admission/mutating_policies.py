@@ -80,7 +80,7 @@ class CompiledMutation:
             self._mutations.append((applies, step_of(text(mutation, own, "expression"), making, wanted)))
 
     def concerns(self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None) -> bool:
-        """Return whether all match conditions are true. Raises ConditionError and OutOfBudgetError."""
+        """Return whether all match conditions of the policy hold for a write. Raises ConditionError and OutOfBudgetError."""
         known = {**inputs(admission, asked, taken, parameter), **authorizers(admission)}
         return self._conditions.hold({**known, environment.NAMESPACE: None})
 

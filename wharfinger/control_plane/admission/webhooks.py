@@ -106,7 +106,9 @@ class Webhook:
         return WebhookCall(key_of(self._id, review), self.name, self._client, self._timeout_s, review, self._mutating)
 
     def taken(self, admission: Admission, asked: Resource, backend: Backend) -> Resource | None:
-        """Return the resource in the version that the webhook's rules match; None if the rules do not match the write."""
+        """Return the resource of the request, in the version that the webhook's rules match; None if the rules do not match the
+        request.
+        """
         return matched(self._match, admission, asked, backend.catalog) if self._match["resourceRules"] else None
 
     def _conditions_hold(self, admission: Admission, asked: Resource, taken: Resource) -> bool:

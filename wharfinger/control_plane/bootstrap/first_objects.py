@@ -41,7 +41,7 @@ def install(backend: Backend) -> None:
 
 
 def is_first(key: Key) -> bool:
-    """Return whether this is the key of a first object."""
+    """Return whether this is the key of one of the first objects of a cluster."""
     return key in _by_key()
 
 

@@ -31,7 +31,7 @@ _AGGREGATOR: Final = "clusterrole-aggregation-controller"
 
 
 def install(backend: Backend) -> None:
-    """Store the roles and bindings that are absent."""
+    """Store the built-in roles and bindings that do not exist yet."""
     time = format_time(backend.now())
     for key, obj in _objects():
         if backend.storage.get(key) is None:

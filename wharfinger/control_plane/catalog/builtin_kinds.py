@@ -70,7 +70,7 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "ClusterTrustBundle.certificates.k8s.io": ("spec.signerName",),
     "ResourceSlice.resource.k8s.io": ("spec.nodeName", "spec.driver"),
 }
-"""The fields that a field selector may use in addition to name and namespace, by kind."""
+"""The fields, by kind, that a field selector may use in addition to the name and the namespace."""
 
 _GENERATION: Final = frozenset(
     """

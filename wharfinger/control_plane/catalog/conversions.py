@@ -72,7 +72,7 @@ def check_annotations(served: Served, obj: JsonObject) -> None:
 
 
 def is_converted(served: Served) -> bool:
-    """Return whether any version of the kind differs in form from the stored one."""
+    """Return whether objects of any version of the kind have another form than the stored objects."""
     return served.kind.group_kind in _CONVERTED
 
 
@@ -108,7 +108,7 @@ def _is_version(served: Served, api_version: str) -> bool:
 
 
 def stored_field(served: Served, path: str) -> str:
-    """Return the name that a field of a selector has in the stored form."""
+    """Return the path, in the stored form of the kind, of a field that a selector names."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return path if conversion is None else conversion.fields.get(path, path)
 
@@ -130,7 +130,7 @@ _EVENT_NAMES: Final = {
     "deprecatedCount": "count",
     "reportingController": "reportingComponent",
 }
-"""Field names of events.k8s.io/v1 → field names of the core group."""
+"""The field names of events.k8s.io/v1, each with the name that the field has in the core group."""
 
 
 def _stored_event(obj: JsonObject) -> JsonObject:

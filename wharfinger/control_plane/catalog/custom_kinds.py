@@ -226,7 +226,7 @@ def created_status(definition: JsonObject) -> JsonObject:
 
 
 def updated_status(definition: JsonObject) -> JsonObject:
-    """Return the status of a definition whose storage version may have changed; earlier storage versions are kept."""
+    """Return the new status of a definition whose storage version may have changed; ``storedVersions`` keeps earlier ones."""
     status = find_object(definition, "status")
     return {**status, "storedVersions": _stored(find_list(status, "storedVersions"), definition)}
 

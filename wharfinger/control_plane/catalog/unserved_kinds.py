@@ -68,7 +68,7 @@ def is_unserved(group: str, version: str, kind: str) -> bool:
 
 
 def is_options(kind: str) -> bool:
-    """Return whether every version of every group has this kind."""
+    """Return whether the kind is one of those that every version of every group has, such as ``DeleteOptions``."""
     return kind in _EVERYWHERE
 
 

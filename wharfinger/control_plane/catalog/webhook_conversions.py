@@ -28,7 +28,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ConversionCall:
-    """One object to be converted; ``converter`` is the ``webhook`` of its definition as JSON."""
+    """One object that a webhook has to convert. ``converter`` is the object's ``spec.conversion.webhook`` in its definition, as
+    JSON.
+    """
 
     key: str
     converter: str
@@ -78,7 +80,8 @@ def by_webhook(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:
 def gather(makers: Iterable[Callable[[], Result]]) -> list[Result]:
     """Return the results of all ``makers``.
 
-    Raises ConversionsNeededError with the calls that all of them need, so that their objects are converted together.
+    If some of them need conversions, raises one ConversionsNeededError with all needed calls, so that all objects are
+    converted together.
     """
     found: list[Result] = []
     calls: list[ConversionCall] = []

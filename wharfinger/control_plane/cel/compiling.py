@@ -22,10 +22,10 @@ def judged(
     patches: bool = False,
     more: Mapping[MacroKey, Macro] = NO_MACROS,
 ) -> Checked | str:
-    """Return the checked expression, or the text of its errors as in kube-apiserver.
+    """Compile an expression. Return it in its checked form or, if it is invalid, the text of its errors as in kube-apiserver.
 
-    With ``patches``, the expression may construct objects and JSON patches; ``more`` are macros in addition to the
-    standard ones.
+    With ``patches``, the expression may construct objects and JSON patches. ``more`` are macros in addition to the standard
+    ones.
     """
     if len(text) > MAX_CHARS:
         size = len(text)

@@ -30,7 +30,7 @@ class FlowSchemaController:
                 yield key_of(FLOW_SCHEMAS, schema)
 
     def reconcile(self, key: Key) -> float | None:
-        """Apply the condition of one FlowSchema."""
+        """Set the condition ``Dangling`` of one FlowSchema, which says whether its priority level is missing."""
         schema = self._state.get(key)
         if schema is None:
             return None

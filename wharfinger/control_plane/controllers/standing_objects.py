@@ -31,7 +31,7 @@ MANAGER: Final = "kube-apiserver"
 
 
 class StandingController:
-    """The controller that creates deleted standing objects again."""
+    """The controller of the objects that every kube-apiserver maintains: it creates each of them again after it was deleted."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -46,7 +46,7 @@ class StandingController:
             yield change.key
 
     def reconcile(self, key: Key) -> float | None:
-        """Create a deleted object again once its pause is over."""
+        """Create the object again if it was deleted; before that, wait for the pause of its kind."""
         if self._state.get(key) is not None:
             self._ages.forget(key)
             return None

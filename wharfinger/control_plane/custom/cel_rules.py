@@ -75,9 +75,10 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """A value with its old value (``current``), and the nearest enclosing value that has an old value (``nearest``).
+    """The pairs that tell whether a value has changed: ``current`` is the value and its old value.
 
-    ``current`` is None if the value has no old value; then ``nearest`` is compared instead.
+    ``nearest`` is the nearest enclosing value that has an old value, with this old value. If the value itself has no old value,
+    ``current`` is None, and ``nearest`` is compared instead.
     """
 
     current: Pair | None
@@ -140,9 +141,10 @@ class RuleSet:
     def errors(
         self, value: JsonValue, old: JsonValue, budget: int, *, path: str = "", pair: Pair | None = None
     ) -> Outcome:
-        """Evaluate the rules on a value.
+        """Evaluate the rules on a value, and return the errors.
 
-        ``pair`` has the value and the stored value; without ``pair``, no failure is tolerated.
+        With ``pair`` (the value and the stored value), the failure of a rule on an unchanged part is only a warning, unless the
+        rule uses ``oldSelf``. Without ``pair``, every failure is an error.
         """
         if self._node is None:
             return Outcome([], budget)
@@ -176,7 +178,7 @@ class _Run:
         self._ratcheting = ratcheting
 
     def node(self, node: _Node, value: JsonValue, old: JsonValue, path: str, was: _Ratchet) -> None:
-        """Evaluate the rules of a value and of its parts until the budget is spent."""
+        """Evaluate the CEL rules of a value and of its parts, until the cost budget is spent."""
         if value is None:
             return
         self._rules(node, value, old, path, was)

@@ -34,7 +34,9 @@ def item_key(schema: JsonObject, item: JsonValue) -> tuple[tuple[str, JsonValue]
 
 
 def keyed_items(schema: JsonObject, items: JsonValue) -> dict[tuple[tuple[str, JsonValue], ...], JsonValue]:
-    """Return the items of a ``map`` list by key, the first item if several have the same key; {} for other lists."""
+    """Return the items of a list of the type ``map`` by their keys; {} for other lists. If several items have the same key,
+    return only the first of them.
+    """
     found: dict[tuple[tuple[str, JsonValue], ...], JsonValue] = {}
     if schemas.text(schema, "type") != "array" or schemas.list_type(schema) != "map" or not isinstance(items, list):
         return found
@@ -70,7 +72,9 @@ class Pair:
         return None if schema is None else Pair(new[name], old[name], schema)
 
     def item(self, index: int) -> "Pair | None":
-        """Return the pair of an item whose key is also in the old list, else None."""
+        """Return an item of the new list and the item with the same key in the old list as a pair; None if the old list has no
+        such item.
+        """
         if index not in self._children:
             self._children[index] = self._item(index)
         return self._children[index]

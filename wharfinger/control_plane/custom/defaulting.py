@@ -27,7 +27,9 @@ class _Budget:
     left: int
 
     def copied(self, value: JsonValue) -> JsonValue:
-        """Count the size of a default, and return the default uncopied, because values are never altered in place."""
+        """Count the size of a default, and return the default itself: no copy is needed, because values are never altered in
+        place.
+        """
         self.left -= len(encode_json(value))
         if self.left < 0:
             raise ShapeError(f"the defaults of the schema are larger than {_MAX_BYTES} bytes in total")

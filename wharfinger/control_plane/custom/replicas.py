@@ -38,7 +38,7 @@ def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = Fals
 
 
 def _found(obj: JsonObject, path: str, wanted: str) -> tuple[JsonValue, str]:
-    """Return the value at a path, or None and the error if it has another type; an absent value is not an error."""
+    """Return the value at a path; if its type is not ``wanted``, return None and the error. An absent value is not an error."""
     steps = path.removeprefix(".").split(".")
     value: JsonValue = obj
     for index, step in enumerate(steps):

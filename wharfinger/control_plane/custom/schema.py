@@ -28,7 +28,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 MAX_ERRORS: Final = 1_000
 """The maximum number of errors that are reported for one object."""
 _MAX_STATES: Final = 20_000
-"""The maximum number of states to remember of complete objects; the same limit applies to states of incomplete objects."""
+"""The maximum number of remembered states of complete objects. The same limit applies separately to incomplete objects."""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
@@ -39,7 +39,7 @@ _NOT_CHECKED: Final = (
 
 
 _States: TypeAlias = "OrderedDict[tuple[JsonValue, JsonValue], None]"
-"""States of objects by uid and resourceVersion."""
+"""States of objects. The uid and the resourceVersion of an object identify its state."""
 
 
 def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:
@@ -64,9 +64,9 @@ class CustomSchema:
         self._embeds = embeds(document)
         self._scale = scale
         self._complete: _States = OrderedDict()
-        """States of stored objects that have all their defaults."""
+        """Stored objects that have all their defaults, by uid and resourceVersion."""
         self._lacking: _States = OrderedDict()
-        """States of stored objects that lack defaults or have undeclared fields."""
+        """Stored objects that lack defaults or have undeclared fields, by uid and resourceVersion."""
 
     def defaulted(self, obj: JsonObject) -> JsonObject:
         """Return the object with its defaults and without nulls that the schema does not allow. Raises ShapeError."""
@@ -88,7 +88,9 @@ class CustomSchema:
         return completed
 
     def is_complete(self, obj: JsonObject) -> None:
-        """Remember that the current state of a stored object has all defaults, so that later reads do not check it again."""
+        """Record that the current state of a stored object is complete: it has all defaults, so later reads do not check it
+        again.
+        """
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if None not in state:
             _remember(self._complete, state)

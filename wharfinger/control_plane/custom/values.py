@@ -29,7 +29,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.patterns import matches
 
 ROOT: Final = "<nil>"
-"""The name of the whole value in errors that have no path."""
+"""The name that errors give to the whole value, which has no path."""
 MAX_STEPS: Final = 1_000_000
 """The maximum number of steps for one object; each validation of one value by one schema or one branch of a schema is a step."""
 _TYPE_OF: Final[dict[type, str]] = {dict: "object", list: "array", str: "string", bool: "boolean"}
@@ -75,7 +75,9 @@ class Checker:
         return list(self.checked(schema, value, "", pair).problems.values())
 
     def checked(self, schema: JsonObject, value: JsonValue, path: str, pair: Pair | None) -> Found:
-        """Validate the value at ``path``, below ``base``. If ``pair`` shows that the value is unchanged, drop its errors."""
+        """Validate the value at ``path``, which is relative to ``base``. If ``pair`` shows that the value is unchanged, drop
+        its errors.
+        """
         self.steps -= 1
         if self.steps < 0:
             raise TooManyStepsError(
@@ -85,7 +87,7 @@ class Checker:
         return Found(held=found.held) if found.problems and pair is not None and pair.same() else found
 
     def field(self, path: str) -> str:
-        """Return the field of an error at ``path``, which is relative to ``base``."""
+        """Return the name of the field for an error at ``path``, which is relative to ``base``."""
         name = path.removeprefix(".")
         if not name:
             return self.base or ROOT
@@ -371,7 +373,9 @@ def _enum(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, 
 
 
 def _same(value: JsonValue, allowed: JsonValue) -> bool:
-    """Return whether a value equals an allowed value after Go's conversion to the allowed value's type."""
+    """Return whether a value equals an allowed value. As in Go, a number is first converted to the type of the allowed
+    number.
+    """
     numbers = [isinstance(item, int | float) and not isinstance(item, bool) for item in (value, allowed)]
     if isinstance(value, int | float) and all(numbers):
         converted = math.trunc(value) if isinstance(allowed, int) and math.isfinite(value) else value

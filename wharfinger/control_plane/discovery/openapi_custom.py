@@ -154,7 +154,9 @@ def _reference(version: str) -> JsonObject:
 
 
 def _expanded(schema: JsonObject) -> JsonObject:
-    """Return a schema in the form of OpenAPI version 3: int-or-string values and embedded objects are written out."""
+    """Return a schema in the form of OpenAPI version 3. The Kubernetes extensions for int-or-string values and embedded objects
+    are replaced by standard keywords.
+    """
     found = _mapped(schema, _expanded)
     if find(schema, "x-kubernetes-int-or-string") is True and not any(name in schema for name in ("anyOf", "allOf")):
         found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
@@ -185,7 +187,9 @@ def _reduced(schema: JsonObject) -> JsonObject:
 
 
 def _mapped(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:
-    """Return a copy with every inner schema changed; empty members are left out, as in Go."""
+    """Return a copy of a schema in which ``change`` has replaced each schema directly inside it. Empty members are left out, as
+    in Go.
+    """
     found: JsonObject = {}
     for name, value in schema.items():
         if name in {"items", "additionalProperties"} and isinstance(value, dict):

@@ -68,7 +68,9 @@ def _any(value: JsonValue) -> bytes:
 
 
 def _message(fields: Fields, extension: int = 0) -> Writer:
-    """Return a writer of messages; ``extension`` is the number of the field with the vendor extensions."""
+    """Return a writer of messages with these fields. ``extension`` is the number of the field that contains the vendor
+    extensions.
+    """
 
     def write(value: JsonValue) -> bytes:
         return b"".join(_written(value)) if isinstance(value, dict) else b""
@@ -86,7 +88,7 @@ def _message(fields: Fields, extension: int = 0) -> Writer:
 
 
 def _named(number: int, writer: Writer) -> Writer:
-    """Return a writer of maps, which are lists of names and values."""
+    """Return a writer of maps. In protobuf, a map is a list of entries, each with a name and a value."""
 
     def write(value: JsonValue) -> bytes:
         entries = value.items() if isinstance(value, dict) else ()
@@ -122,7 +124,7 @@ def _parameter(value: JsonValue) -> bytes:
 
 
 def _reference_or(writer: Writer) -> Writer:
-    """Return a writer of a value that may be a reference."""
+    """Return a writer of a value that is either a ``$ref``, or a message that ``writer`` writes."""
     reference = _message({"$ref": (1, _text), "description": (2, _text)})
     return lambda value: _block(2, reference(value)) if find(value, "$ref") is not None else _block(1, writer(value))
 

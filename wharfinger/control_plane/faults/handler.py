@@ -89,7 +89,9 @@ class FaultyHandler:
         return trio.current_time() - self._began
 
     def _call(self, request: Request) -> Call | None:
-        """Return the request as rules see it; None for requests without a resource (health, discovery, metrics)."""
+        """Return the properties of a request that fault rules match; None for requests without a resource (health, discovery,
+        metrics).
+        """
         route = parse_route(request.path)
         if not isinstance(route, ResourceRoute):
             return None

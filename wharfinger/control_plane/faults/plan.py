@@ -12,7 +12,9 @@ from wharfinger.control_plane.faults.rule import Call, Partition, Rule
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """The number of requests that each rule has selected (``asked``), and the number that it has hit."""
+    """For each rule, the number of requests that its selection fits (``asked``), and the number of these into which its fault
+    was injected (``hits``). A partition does not count requests outside of its time.
+    """
 
     asked: tuple[int, ...]
     hits: tuple[int, ...]

@@ -52,7 +52,9 @@ class CutWatch:
 
 @dataclass(frozen=True, slots=True)
 class StaleRead:
-    """A get or list that is answered from the state ``back`` revisions ago, or from the oldest known state."""
+    """A fault: a get or list is answered from the state of ``back`` revisions ago, or from the oldest state that is still
+    known.
+    """
 
     back: int
 
@@ -123,7 +125,7 @@ class Selection:
     agent: str = "*"
 
     def fits(self, call: Call) -> bool:
-        """Return whether a request is selected."""
+        """Return whether this selection selects a request."""
         return (
             (not self.verbs or call.verb in self.verbs)
             and (self.kind == "*" or _fits(self.kind, call.resource) or _fits(self.kind, call.kind))

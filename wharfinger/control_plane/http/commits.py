@@ -11,7 +11,7 @@ from wharfinger.control_plane.storage.interface import CommitError
 
 
 class Commits:
-    """The commits of one backend."""
+    """The group commit of one backend: each call of `settle` waits for a commit that includes all earlier writes."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -42,7 +42,7 @@ _NOT_MACHINE_READABLE: Final = (
 
 
 _OF_RESOURCES: Final = ("/api/", "/version/")
-"""The prefixes of paths whose 404 is a Status."""
+"""The prefixes of paths for which a 404 answer contains a Status. For other paths, it is plain text."""
 
 
 class Documents:
@@ -132,7 +132,9 @@ class Documents:
 
 
 def _group_of(route: Route) -> str | None:
-    """Return the group of a discovery document ("" for ``/version`` too), or None for other routes."""
+    """Return the API group of a discovery document, or None for other routes. For the core group and for ``/version``, return
+    "".
+    """
     match route:
         case GroupRoute(group) | ResourcesRoute(group, _):
             return group

@@ -46,7 +46,7 @@ _OTHER: Final = Series(verb="other")
 
 
 def series_of(catalog: Catalog, route: Route, request: Request) -> Series:
-    """Return the series of a request."""
+    """Return the labels under which the metrics count a request."""
     if isinstance(route, ResourceRoute):
         served = catalog.find(route.group, route.version, route.plural)
         if served is None or request.method not in _VERBS:

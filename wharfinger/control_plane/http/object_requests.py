@@ -76,8 +76,8 @@ _PLAIN: Final = Representation(Encoding.JSON)
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""All views of objects and lists. A client can choose any of them, even a view of one object for a list, or the reverse. Such a
-choice is refused later; in a request that writes, only after the verb has run."""
+"""All views of objects and lists. At first, a client can choose any of them, even a view of one object for a list. A view that
+does not fit is refused later; in a request that writes, only after the verb has run."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -138,14 +138,17 @@ class _Call(msgspec.Struct, frozen=True):
         return negotiate(accept, views, watch=watch, listing=listing, custom=custom, offered=offered)
 
     def included(self, representation: Representation) -> str:
-        """Return what the ``object`` member of a Table row shows (``includeObject``); "" if the answer is no Table.
+        """Return the value of ``includeObject``, which determines the ``object`` member of each row of a Table; "" if the
+        answer is not a Table.
 
         Raises StatusError (400).
         """
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:
-        """Return the representation of a list. Raises StatusError (406), also if the client wants the metadata of one object."""
+        """Return the representation of a list. Raises StatusError (406) if the client accepts none, or prefers
+        PartialObjectMetadata, which is for one object.
+        """
         found = self.represented(_VIEWS, listing=self.request.method == "GET")
         if found.view is View.METADATA:
             raise status.not_one_object(self.served.kind)

@@ -153,7 +153,7 @@ def list_view(
 
 
 def at_version(document: JsonObject, version: str) -> JsonObject:
-    """Return a document of meta.k8s.io at another version of that group; only ``apiVersion`` differs."""
+    """Return a document of the group meta.k8s.io in another version of that group. Only the fields ``apiVersion`` change."""
     if version == "v1":
         return document
     api_version = f"meta.k8s.io/{version}"

@@ -21,14 +21,14 @@ CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "cr
 
 
 class Deletion(StrEnum):
-    """The body of the response to a completed delete."""
+    """The form of the body of the response to a completed delete: a Status, or the deleted object."""
 
     STATUS = "status"
     OBJECT = "object"
 
 
 class Generation(StrEnum):
-    """The way in which ``metadata.generation`` is counted."""
+    """The rule by which ``metadata.generation`` of a kind's objects is counted."""
 
     NONE = "none"
     """The server does not set a generation; the client's value is kept."""
@@ -128,7 +128,9 @@ class Kind:
     unserved: tuple[KindVersion, ...] = ()
     """Versions of a custom kind that are not served; objects may be stored in one of them."""
     stored: Collection | None = None
-    """The collection in which the objects are stored, if they are also the objects of another kind (events.k8s.io)."""
+    """The collection in which the objects are stored, if this is the collection of another kind, as for the Events of
+    events.k8s.io; otherwise None.
+    """
     converter: str = ""
     """The webhook that converts objects of a custom kind: ``spec.conversion.webhook`` as JSON; "" for none."""
 
@@ -142,7 +144,7 @@ class Kind:
     """The apiVersion of the objects of this kind in storage."""
 
     def __post_init__(self) -> None:
-        """Compute the derived fields, which every request reads many times."""
+        """Compute the fields that are derived from others. They are stored, because every request reads them many times."""
         group = self.group if self.stored is None else self.stored.group
         version = self.storage_version
         follows: dict[str, str | Collection] = {

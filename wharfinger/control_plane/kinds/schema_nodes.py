@@ -79,7 +79,7 @@ def properties(schema: JsonObject | None) -> dict[str, JsonObject]:
 
 
 def branches(schema: JsonObject, name: str) -> list[JsonObject]:
-    """Return a list of schemas such as ``anyOf``."""
+    """Return the schemas in a list of ``schema``; ``name`` is the name of the list, such as ``anyOf``."""
     return [node for node in values(schema, name) if isinstance(node, dict)]
 
 

@@ -42,7 +42,7 @@ MAX_DATA_BYTES: Final = 400_000
 
 
 class Relation(StrEnum):
-    """The relation of a value to its members or items."""
+    """The shape of a value, which determines how its members or items are merged."""
 
     SCALAR = "scalar"
     QUANTITY = "quantity"
@@ -99,7 +99,7 @@ _GO_TYPES: Final = {
 _SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
-"""A value with one of these relations is owned and merged as a whole: its members or items have no owners of their own."""
+"""The relations with which a value is owned and merged as a whole: its members or items have no owners of their own."""
 
 
 _TEXTS: Final = {str}
@@ -125,7 +125,7 @@ class ListTypes:
     element: "ListTypes | None" = None
     """The rules of a list's items or a map's values."""
     zero: JsonObject = field(default_factory=dict)
-    """The form in which Go prints an empty struct of this type; {} for everything else. Not to be changed."""
+    """The form in which Go prints an empty struct of this type; {} for everything else. It must not be changed."""
     pointers: frozenset[str] = frozenset()
     """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
     scalar: Scalar = Scalar.ANY
@@ -133,7 +133,9 @@ class ListTypes:
     go_type: str = ""
     """Go's name of the type (``v1.PodSpec``, ``[]string``), if the data has it."""
     embedded: Mapping[str, str] = field(default_factory=dict)
-    """The fields of a struct that belong to an embedded struct, with that struct's name: ``emptyDir`` → ``VolumeSource``."""
+    """The fields that a struct has from an embedded struct, each with the name of the embedded struct: ``emptyDir`` →
+    ``VolumeSource``.
+    """
     closed: bool = False
     """True if only :attr:`fields` may be members of the struct, even if :attr:`fields` is empty."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
@@ -197,7 +199,9 @@ class ListTypes:
 SCALAR: Final = ListTypes(Relation.SCALAR)
 UNKNOWN: Final = ListTypes(Relation.UNKNOWN)
 RAW: Final = ListTypes(Relation.UNKNOWN)
-"""The rules of any JSON in a built-in kind, which changes as a whole (``data`` of a ControllerRevision)."""
+"""The rules of a field of a built-in kind that contains any JSON (``data`` of a ControllerRevision). The field is only replaced
+as a whole.
+"""
 _RAW_MAP: Final = ListTypes(Relation.ATOMIC_MAP, element=UNKNOWN)
 _UNKNOWN_MAP: Final = ListTypes(Relation.MAP, element=UNKNOWN)
 _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
@@ -205,8 +209,8 @@ _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
 
 @cache
 def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
-    """Return the rules of a built-in kind (core group: ""); for a kind that is not in the data, return only the rules of its
-    metadata.
+    """Return the rules for merging lists and maps of a built-in kind; ``group`` is "" for the core group. For a kind that the
+    data file does not describe, return only the rules of its metadata.
     """
     name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
     return _struct(name) if name else _custom_root({})
@@ -240,12 +244,12 @@ def metadata_list_types() -> ListTypes:
 
 
 def schema_types() -> ListTypes:
-    """Return the rules of a schema in a definition."""
+    """Return the rules of a schema in a CustomResourceDefinition."""
     return _struct("apiextensions.v1.JSONSchemaProps")
 
 
 def delete_options_types() -> ListTypes:
-    """Return the rules of the options of a delete."""
+    """Return the rules for merging the lists and maps of ``DeleteOptions``, the options of a DELETE request."""
     return _struct("meta.v1.DeleteOptions")
 
 
@@ -293,7 +297,7 @@ _SCHEMA_SCALARS: Final = {
     ("number", ""): Scalar.FLOAT,
     ("boolean", ""): Scalar.BOOL,
 }
-"""The scalars by type and format; all other combinations are a scalar of any type."""
+"""The scalar for each combination of type and format in a schema. A combination that is not listed allows any scalar."""
 
 
 @cache
@@ -329,7 +333,9 @@ def _data() -> JsonObject:
 
 @cache
 def _struct(name: str) -> ListTypes:
-    """Return a named type of the data file (its letters are explained in tools/kubernetes/generate_list_types.py)."""
+    """Return the type that has this name in the data file. tools/kubernetes/generate_list_types.py explains the letters in the
+    file.
+    """
     entry = find_object(_data(), "types", name)
     codes = dict(_name_and_code(text) for text in find_str(entry, "o").split())
 
@@ -362,7 +368,7 @@ def _name_and_code(text: str) -> tuple[str, str]:
 
 @cache
 def _scalar(code: str) -> ListTypes:
-    """Return a scalar from its code: ``=*s:v1.PullPolicy``."""
+    """Return the scalar type for a code from the data file, such as ``=*s:v1.PullPolicy``."""
     letter, _, go_type = code.lstrip("=*").partition(":")
     scalar = Scalar(letter)
     if scalar is Scalar.ANY:

@@ -20,7 +20,7 @@ _UNROUNDED: Final = "v1.Overhead"
 
 
 def typed_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
-    """Return a copy of an object as its Go type prints it; ``lists`` has the rules of its kind."""
+    """Return a copy of an object in the form in which a Go server would print it; ``lists`` has the rules of its kind."""
     return _struct_form(obj, lists)
 
 

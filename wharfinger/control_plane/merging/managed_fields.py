@@ -2,7 +2,7 @@
 
 Every writer is a *manager*. An object has one entry for each combination of manager, operation, apiVersion and subresource
 (entries of ``Apply`` are not distinguished by version). An entry contains the fields that its manager owns. The manager of an
-Update becomes the owner of the fields that it changed, and all others lose these. A field that was removed has no owner.
+Update becomes the only owner of the fields that it changed. A field that was removed has no owner.
 
 Two rules keep the entries small and accurate. Fields that the server alone decides are never tracked. At most
 MAX_UPDATE_ENTRIES entries of Updates are kept; the oldest ones are merged into an entry named ``ancient-changes``.
@@ -45,7 +45,7 @@ _SERVER_METADATA: Final = (
 UNTRACKED: Final = FieldSet.of_paths(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SERVER_METADATA)]
 )
-"""The fields that no entry ever holds."""
+"""The fields that no entry of ``metadata.managedFields`` contains."""
 
 
 class Operation(StrEnum):
@@ -69,7 +69,7 @@ class Manager:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The operation, the name, the version and the subresource."""
+        """The owner as a tuple of texts: operation, name, version and subresource."""
         return self.operation.value, self.name, self.api_version, self.subresource
 
     def __str__(self) -> str:
@@ -82,7 +82,9 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The fields of one manager, the time of its last write (RFC 3339), and the apiVersion of the fields."""
+    """The fields that one manager owns, the time of its last write (RFC 3339), and the apiVersion in which the fields are
+    named.
+    """
 
     fields: FieldSet
     time: str
@@ -143,9 +145,10 @@ def updated(
 ) -> Managers:
     """Return the managers after ``manager`` changed the object from ``before`` to ``after``.
 
-    If ``before`` is None, ``after`` is compared with an empty object of the kind. If versions of the kind differ in form,
-    ``elsewhere`` returns both states in the version of another manager's entry; that entry then loses the fields that changed in
-    its version.
+    If ``before`` is None, ``after`` is compared with an empty object of the kind.
+
+    The entry of another manager may be written in another version of the kind. If the versions differ in form, ``elsewhere``
+    returns both states in the version of the entry. The entry then loses the fields that differ between these two states.
     """
     change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
     return _changed(managers, change, manager, now, elsewhere)
@@ -278,7 +281,7 @@ def managers_of_request(before: JsonObject | None, after: JsonObject, subresourc
 
 
 def managers_of(obj: JsonObject) -> Managers:
-    """Return the entries of an object; {} if there are no entries, or any of them cannot be read."""
+    """Return the entries of an object's ``managedFields``; {} if there are none, or if any of them cannot be read."""
     entries = find(obj, "metadata", "managedFields")
     found: dict[Manager, Owned] = {}
     try:

@@ -86,7 +86,9 @@ def are_objects(*lists: list[JsonValue]) -> bool:
 
 
 def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Return the items that ``order`` contains, and the items that it does not contain."""
+    """Divide ``items`` into two lists: the items that ``order`` contains, and all others. With ``key``, items count as equal if
+    they have the same value under this key.
+    """
     if not key:
         wanted = {identity_of(item) for item in order}
         return [item for item in items if identity_of(item) in wanted], [
@@ -130,7 +132,9 @@ def ordered(
 
 
 def _places(items: Sequence[JsonValue], key: str) -> dict[bytes, int]:
-    """Return the first position of each item."""
+    """Return the position of each item, by the item's identity. If an identity occurs several times, its first position
+    counts.
+    """
     found: dict[bytes, int] = {}
     for index, item in enumerate(items):
         found.setdefault(item_identity(item, key), index)

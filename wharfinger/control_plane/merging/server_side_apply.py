@@ -97,7 +97,7 @@ def apply(
     ``before-first-apply`` becomes the owner of the fields in ``reached``. ``sent`` is the intent including the fields that the
     endpoint does not change. If even ``sent`` would change nothing, the manager's entry keeps its time; a new entry has no time.
 
-    Raises ApplyRefusedError, UndeclaredFieldError, and ApplyConflict unless ``force``.
+    Raises ApplyRefusedError, UndeclaredFieldError and, unless ``force`` is true, ApplyConflict.
     """
     sent = _checked(sent if sent is not None else intent, lists, fresh=live is None)
     intent = _checked(intent, lists, fresh=live is None)
@@ -131,7 +131,10 @@ def _take_fields(
     force: bool,
     allowed: FieldSet,
 ) -> dict[Manager, Owned]:
-    """Return the managers after the change; all except ``own`` lose the fields that changed. Raises ApplyConflict."""
+    """Return the managers after a change by the manager ``own``. All other managers lose the fields that the change adds,
+    modifies or removes. Raises ApplyConflict if another manager would lose a field to ``own``, unless ``force`` is true or the
+    field is in ``allowed``.
+    """
     change = compare(before, after, lists)
     taken = change.added.union(change.modified)
     conflicts = {other: owned.fields.intersection(taken) for other, owned in sorted(managers.items()) if other != own}

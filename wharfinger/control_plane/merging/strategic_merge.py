@@ -48,7 +48,9 @@ def strategic_merge(target: JsonObject, patch: JsonObject, lists: ListTypes) -> 
 
 
 def merge_and_rest(target: JsonObject, patch: JsonObject, lists: ListTypes) -> tuple[JsonObject, JsonObject]:
-    """Return the target with the patch applied, as a new object, and the rest of the patch. Raises PatchError."""
+    """Return the target with the patch applied, as a new object, and the patch without the directives that were applied. Raises
+    PatchError.
+    """
     rest = _copy_object(patch)
     return _merge_objects(_copy_object(target), rest, lists), rest
 
@@ -261,7 +263,9 @@ _DIRECTED: Final = _Directed()
 
 
 def _set(target: JsonObject, name: str, value: JsonValue) -> None:
-    """Set a member to a value of the patch, without the objects in it that have ``$patch``."""
+    """Set a member of the target to a value of the patch. Objects in the value that contain the directive ``$patch`` are left
+    out.
+    """
     kept = _without_directives(value)
     if isinstance(kept, _Directed):
         target.pop(name, None)
@@ -270,7 +274,7 @@ def _set(target: JsonObject, name: str, value: JsonValue) -> None:
 
 
 def _without_directives(value: JsonValue) -> "JsonValue | _Directed":
-    """Return a value of the patch without the objects that have ``$patch``, at any depth."""
+    """Return a value of the patch without the objects, at any depth, that contain the directive ``$patch``."""
     if isinstance(value, dict):
         if PATCH in value:
             return _DIRECTED

@@ -27,10 +27,10 @@ def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
 
 
 def with_named_parents(fields: FieldSet, lists: ListTypes) -> FieldSet:
-    """Return the fields, plus the path of every declared member that has one of the fields below it.
+    """Return the fields, and in addition the path of every declared member below which there are fields.
 
-    A struct is not owned itself (only its contents are), so :func:`fields_of` leaves its path out. Pruning needs this path, to
-    remove the struct as well.
+    A manager owns only the contents of a struct, so :func:`fields_of` leaves out the path of the struct itself. Pruning needs
+    this path, to remove the struct as well.
     """
     children: dict[str, FieldSet] = {}
     members = set(fields.members)
@@ -161,7 +161,7 @@ class _Comparer:
 
 
 class Changes(NamedTuple):
-    """The differences between two documents, path by path."""
+    """The differences between two documents, as sets of field paths."""
 
     added: Sequence[FieldPath]
     modified: Sequence[FieldPath]
@@ -186,7 +186,7 @@ def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
 
 
 def compare(before: JsonValue, after: JsonValue, lists: ListTypes) -> Comparison:
-    """Return the :func:`changes` between two documents as sets."""
+    """Return, as sets of fields, the :func:`changes` from one document to the other."""
     return changes(before, after, lists).compared()
 
 

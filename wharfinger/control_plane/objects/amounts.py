@@ -47,8 +47,10 @@ def none_negative(obj: JsonValue, path: str, names: Iterable[str]) -> list[Field
 
 
 def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) -> list[FieldError]:
-    """Return an error for each triple (member, other member, the other's name in messages) if the member is greater than the
-    other one."""
+    """Compare pairs of members of an object. Return an error for each first member that is greater than the second.
+
+    A triple in ``pairs`` has the two members, and the name of the second one in messages.
+    """
     return [
         invalid(f"{path}.{name}", number(obj, name), f"cannot be greater than {called}")
         for name, other, called in pairs

@@ -45,7 +45,7 @@ def internal_form(name: str, value: JsonValue) -> JsonObject:
 
 
 def same_form(name: str, one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two structs are equal if an empty value counts as an absent one."""
+    """Return whether two values of a struct are equal, if an empty value counts as an absent one."""
     return same_value(one, other) or _filled(internal_form(name, one)) == _filled(internal_form(name, other))
 
 

@@ -36,7 +36,9 @@ def label_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
 
 
 def segment_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the problems of ``IsPathSegmentName``, the store's rule for all names, and the only rule for kinds of RBAC."""
+    """Return the problems of a name by the rule ``IsPathSegmentName``. The store applies this rule to all names, and kinds of
+    RBAC have no other rule.
+    """
     if name in {".", ".."} and not prefix:
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in name]

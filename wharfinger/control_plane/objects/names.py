@@ -47,7 +47,7 @@ def rule(what: str, pattern: str, *examples: str) -> str:
 
 
 def between(low: int, high: int) -> str:
-    """Return the message for a number out of range."""
+    """Return the message for a number that is not in the range from ``low`` to ``high``."""
     return f"must be between {low} and {high}, inclusive"
 
 

@@ -32,7 +32,9 @@ _KINDS: Final = {
 
 
 def connected(asked: EndpointRequest) -> EndpointRequest:
-    """Return the request with its options as admission has changed them. Raises StatusError, and VerdictsNeededError."""
+    """Return the request with its options as admission has changed them. Raises StatusError if admission refuses the request,
+    and VerdictsNeededError if webhooks have to be called first.
+    """
     policies = asked.backend.policies
     if policies is None:
         return asked

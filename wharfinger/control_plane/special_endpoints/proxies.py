@@ -18,13 +18,19 @@ def _found(asked: EndpointRequest) -> str:
 
 
 def service_proxy(asked: EndpointRequest) -> Answer:
-    """Refuse the request, because no endpoint is ready. Raises StatusError (404, 503)."""
+    """Refuse the request, because no endpoint of the Service is ready.
+
+    Raises StatusError: 404 if the Service does not exist, otherwise 503.
+    """
     _found(asked)
     raise status.StatusError(503, "ServiceUnavailable", f'no endpoints available for service "{asked.name}"')
 
 
 def node_proxy(asked: EndpointRequest) -> Answer:
-    """Refuse the request, because no kubelet answers. Raises StatusError (404, 503)."""
+    """Refuse the request, because no kubelet answers.
+
+    Raises StatusError: 404 if the Node does not exist, otherwise 503.
+    """
     name = _found(asked)
     raise status.StatusError(503, "ServiceUnavailable", f"error trying to reach service: {name} has no kubelet")
 

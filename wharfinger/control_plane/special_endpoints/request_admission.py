@@ -17,7 +17,8 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 
 def changed(asked: EndpointRequest, obj: JsonObject, form: Served | None = None) -> JsonObject:
-    """Return the object with the changes of mutating policies and webhooks. Raises StatusError, and VerdictsNeededError.
+    """Return the object with the changes of mutating policies and webhooks. Raises StatusError if a policy or a webhook refuses
+    the request, and VerdictsNeededError if webhooks have to be called first.
 
     ``form`` is the kind of the object, if it is not the kind of the resource.
     """
@@ -34,11 +35,11 @@ def mutated(
     completing: Callable[[str, JsonObject], JsonObject],
     obj: JsonObject,
 ) -> JsonObject:
-    """Return an object after all mutating policies and webhooks.
+    """Return an object as all mutating policies and webhooks change it.
 
-    If one of them changes the object, those with ``reinvocationPolicy: IfNeeded`` may be called a second time.
+    If a policy or a webhook changes the object, the ones with ``reinvocationPolicy: IfNeeded`` may be called a second time.
 
-    Raises StatusError, and VerdictsNeededError.
+    Raises StatusError if the request is refused, and VerdictsNeededError if webhooks have to be called first.
     """
     by_policies, by_webhooks = Mutation(completing), Mutation(completing)
 
@@ -54,7 +55,9 @@ def mutated(
 
 
 def admit(asked: EndpointRequest, obj: JsonObject, form: Served | None = None) -> None:
-    """Call the validating policies and webhooks for an object. Raises StatusError if one denies it, and VerdictsNeededError."""
+    """Call the validating policies and webhooks for an object. Raises StatusError if one of them denies the request, and
+    VerdictsNeededError if webhooks have to be called first.
+    """
     if asked.backend.policies is not None:
         asked.backend.policies.enforce(_admission(asked, obj, form))
 

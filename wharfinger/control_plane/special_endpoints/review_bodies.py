@@ -16,7 +16,9 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def read_body(asked: EndpointRequest, served: Served) -> JsonObject:
-    """Return the body as an object of a kind, and add its warnings to those of the request. Raises StatusError (400)."""
+    """Return the body of a request as an object of the served kind, and add its warnings to those of the request. Raises
+    StatusError (400).
+    """
     read = accepted(served, asked.body, asked.options.validation)
     asked.options.warnings.extend(read.warnings)
     return check_namespace(served, read.obj, asked.namespace)
@@ -31,7 +33,7 @@ def check_name_parameter(name: str) -> None:
 
 
 def kind_served(group: str, version: str, kind: str) -> Served:
-    """Return a kind that is never stored, such as ``TokenRequest``."""
+    """Return the description of a built-in kind whose objects are never stored, such as ``TokenRequest``."""
     one = KindVersion(version, (), builtin_list_types(group, version, kind))
     plural = f"{kind.lower()}s"
     return Served(Kind(group, kind, plural, kind.lower(), f"{kind}List", True, (one,), version, virtual=True), one)  # noqa: FBT003

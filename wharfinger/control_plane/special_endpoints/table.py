@@ -16,4 +16,4 @@ ENDPOINTS: Final[EndpointTable] = {
     **POD_ENDPOINTS,
     **PROXY_ENDPOINTS,
 }
-"""The functions by names such as ``Kind.group`` or ``Kind.group/subresource``."""
+"""The functions that answer requests to special endpoints, by names such as ``Kind.group`` or ``Kind.group/subresource``."""

@@ -94,7 +94,7 @@ class Storage(Protocol):
 
     @property
     def oldest(self) -> int:
-        """The oldest revision whose list and later changes are known."""
+        """The oldest revision at which objects can be listed, and from which changes can be watched."""
         ...
 
     def get(self, key: Key) -> JsonObject | None:

@@ -30,7 +30,8 @@ class _Partition:
         self.places: list[str] = []
 
     def between(self, namespace: str, start: str) -> tuple[int, int]:
-        """Return the range of indexes (first, end) of the places of a namespace that are not before ``start``.
+        """Return the range of indexes (first, end) in ``places`` for the places (``namespace/name``) of a namespace that are
+        not before ``start``.
 
         If ``namespace`` is "", the range includes the places of all namespaces.
         """
@@ -112,8 +113,9 @@ class MemoryStorage:
         return last - first + sum((record is not None) - (place in partition.records) for place, record in then.items())
 
     def _undone(self, collection: Collection, namespace: str, start: str, at: int) -> dict[str, Record | None]:
-        """Return the objects that changed after a revision, by place, as they were at that revision (None if they did not
-        exist)."""
+        """Return the objects that have changed since the revision ``at``, each as it was at that revision (None if it did not
+        exist). The keys are places (``Key.place``).
+        """
         then: dict[str, Record | None] = {}
         for change in self._history.after(collection, at, None, None):
             place = change.key.place

@@ -167,9 +167,9 @@ def _is_version(text: str) -> bool:
 def _admission(
     backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, by_prefix: bool = False
 ) -> Admission:
-    """Return the arguments of admission plugins.
+    """Return the admission of a create, which admission plugins get.
 
-    With ``by_prefix``, error messages name an object with a generated name by its prefix.
+    With ``by_prefix``, error messages show the prefix (``generateName``) instead of a name that was generated from it.
     """
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
     prefix = find_str(obj, "metadata", "generateName")
@@ -192,9 +192,9 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
 
 
 def check_converted(served: Served, stored: JsonObject) -> None:
-    """Check that an object can be converted to the version that the client gets, before it is stored.
+    """Check, before an object is stored, that it can be converted to the version that the client gets.
 
-    Raises ConversionsNeededError, and StatusError.
+    Raises StatusError if the conversion fails, and ConversionsNeededError if a webhook has to be called first.
     """
     if served.kind.converter:
         shown_custom(served, stored)
@@ -232,7 +232,9 @@ def with_defaults(
 
 
 def with_stored_defaults(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object in its stored form. If that form has another version, the defaults of that version are added."""
+    """Return the object in the version in which it is stored. If the object had to be converted, add the defaults of the stored
+    version.
+    """
     converted = to_stored(served, obj)
     return obj if converted is obj else apply_defaults(converted)
 

@@ -135,7 +135,9 @@ def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
 
 
 def held_by(group_kind: str, obj: JsonObject) -> bool:
-    """Return whether the object cannot be removed yet: it has finalizers (for a Namespace, also in ``spec``), or is a CRD."""
+    """Return whether the object cannot be removed immediately: it has finalizers (for a Namespace, also in ``spec``), or it is
+    a CRD, whose custom objects are deleted first.
+    """
     if find_list(obj, "metadata", "finalizers"):
         return True
     if group_kind == "Namespace":
@@ -181,7 +183,9 @@ def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> Json
 
 
 def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """Return the object with its deletion timestamp. If the object already has one, only its grace period can become shorter."""
+    """Return the object with a deletion timestamp. If the object already has one, it is changed only if the options request a
+    shorter grace period.
+    """
     group_kind = served.kind.group_kind
     if find(obj, "metadata", "deletionTimestamp") is not None:
         return _shortened(group_kind, obj, options)

@@ -19,7 +19,9 @@ def as_sent(
     find_errors: Callable[[JsonObject], list[FieldError]],
     lists: ListTypes = UNKNOWN,
 ) -> list[FieldError]:
-    """Return the errors of an object with the values as they were sent; ``find_errors`` returns the errors of an object."""
+    """Return ``errors`` with empty values shown as they were sent (``[]``, not null). ``find_errors`` computes the errors of an
+    object again.
+    """
     whole = with_empties(obj, sent, lists)
     if whole is obj:
         return errors
@@ -32,7 +34,7 @@ def as_sent(
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
     """Return the object with the empty values that were sent; the same object if there are no such values.
 
-    A missing struct is not restored: Go prints empty structs, so the struct is missing for another reason.
+    A missing struct is not restored: Go also prints empty structs, so the struct is not missing because it is empty.
     """
     changed: JsonObject = {}
     for name, value in sent.items():

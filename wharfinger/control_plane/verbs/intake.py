@@ -135,8 +135,9 @@ def read_typed(body: Body, lists: ListTypes) -> Decoded:
 
 
 def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
-    """Return the apiVersion and kind of a body; the names of these two fields may be in any case. Raises StatusError
-    (400)."""
+    """Return the apiVersion and kind of a body. In the names of these two fields, upper and lower case are the same. Raises
+    StatusError (400).
+    """
     if complaint := kind_complaint(value):
         raise unrecognized(wanted, complaint, body)
     found = {"apiVersion": "", "kind": ""}

@@ -20,7 +20,9 @@ _READ: Final = _HEAD | {"metadata"}
 
 
 def with_patched_metadata(served: Served, live: JsonObject, data: bytes) -> JsonObject | None:
-    """Return an object after a merge patch of its metadata; None for any other patch, and for a patch with an error."""
+    """Return the object after a merge patch that changes only metadata. Return None for any other patch, and for an invalid
+    patch.
+    """
     try:
         patch = read_body(data, Encoding.JSON).value
     except BodyError:

@@ -26,7 +26,9 @@ class Plan:
 
 
 def with_null_lists(obj: JsonObject, group: str, version: str, kind: str) -> JsonObject:
-    """Return the object as storage returns it; the same object if nothing differs."""
+    """Return the object with null in place of each empty list that storage does not keep. If there is no such list, return the
+    same object.
+    """
     plan = _plan_of(group, version, kind)
     if plan is None:
         return obj

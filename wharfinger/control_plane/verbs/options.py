@@ -288,7 +288,9 @@ def _integer(query: Query, name: str) -> int | None:
 
 
 def parse_revision(text: str, *, listed: bool = False) -> int | None:
-    """Return a resourceVersion in a query, or None for "". Raises StatusError: 400 for a list (``listed``), 500 otherwise."""
+    """Return the resourceVersion that a query contains; None for "". Raises StatusError, with the code 400 for a list
+    (``listed``) and 500 otherwise.
+    """
     if not text:
         return None
     number, problem = read_number(text)

@@ -143,7 +143,7 @@ def patched_object(
 def _patched_object(
     served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
 ) -> Written:
-    """Apply a JSON patch or merge patch, and return the object, decoded like a request body.
+    """Apply a JSON patch or a merge patch. The patched object is decoded in the same way as the body of a request.
 
     Raises StatusError; errors of the decoder are reported as errors of the patch (422).
     """
@@ -382,7 +382,9 @@ def _changeable(served: Served, intent: JsonObject, subresource: str) -> JsonObj
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:
-    """Return, as warnings, the errors of a strict YAML decoder about an intent. Raises StatusError with ``Strict`` validation."""
+    """Return the errors of a strict YAML decoder in the body of an apply, as warnings. With ``Strict`` validation, raise
+    StatusError instead.
+    """
     if not body.repeats or validation is FieldValidation.IGNORE:
         return ()
     lines = "\n".join(f"  {line}" for line in body.repeats)

@@ -64,7 +64,7 @@ class Selection:
         return self.labels.matches(obj) and self.fields.matches(obj)
 
     def takes(self, record: Record) -> bool:
-        """Return whether a stored object is selected; only the parts of it that the selectors need are decoded."""
+        """Return whether the selectors select a stored object. Decode only the parts of the object that the selectors need."""
         if self.labels.requirements:
             labels = record.labels()
             if not all(term.holds(labels) for term in self.labels.requirements):
@@ -185,7 +185,7 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
 
 
 def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
-    """Return a term of a field selector in a form that applies to stored objects."""
+    """Return a term of a field selector in a form that can be compared with stored objects."""
     path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
     return replace(term, path=path, absent=absent)
 

@@ -101,7 +101,9 @@ def replace(
 
 
 def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
-    """Check the name, namespace, existence and revision of an object that has the wrong kind, before its kind is refused."""
+    """Check the name, namespace, existence and revision of an object that has the wrong kind. This happens before the kind
+    itself is refused.
+    """
     obj = check_name(check_namespace(served, obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
@@ -409,7 +411,7 @@ def same(old: JsonObject, new: JsonObject) -> bool:
 
 
 def _comparable(obj: JsonObject) -> JsonObject:
-    """Return the metadata without the times of managed fields."""
+    """Return an object's metadata for a comparison, without the times in ``managedFields``."""
     metadata = metadata_of(obj)
     entries: list[JsonValue] = [
         {name: value for name, value in entry.items() if name != "time"} if isinstance(entry, dict) else entry

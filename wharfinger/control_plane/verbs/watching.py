@@ -44,10 +44,12 @@ Result = TypeVar("Result")
 
 
 class Converting(Protocol):
-    """A function that runs an attempt. While answers of webhooks are missing, it calls these webhooks and repeats the attempt."""
+    """A function that runs an attempt. If the attempt needs answers of webhooks, the function calls these webhooks and runs the
+    attempt again.
+    """
 
     def __call__(self, attempt: Callable[[], Result], /) -> Awaitable[Result]:
-        """Return the result of the attempt. Raises StatusError."""
+        """Call ``attempt``, again if necessary, and return its result. Raises StatusError."""
         ...
 
 
@@ -75,8 +77,9 @@ class ChangeSignals:
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Recent chunks by the parameters of their streams, each with its last revision."""
         self._intervals: dict[Collection, tuple[float, int, Storage]] = {}
-        """For busy collections: the end of the current interval, the revision up to which streams send events in it, and the
-        storage."""
+        """For busy collections: the end of the current interval, the revision up to which streams send events in this interval,
+        and the storage that has this revision.
+        """
         self._waits: dict[Collection, trio.Event] = {}
         """For busy collections: the event that is set at the end of the current interval."""
 
@@ -101,7 +104,7 @@ class ChangeSignals:
         return (upto if storage_of_interval is storage else committed), end
 
     async def until(self, collection: Collection, end: float) -> None:
-        """Wait until ``end``, or until slightly earlier.
+        """Wait until ``end``, or until shortly before ``end``.
 
         The first stream of a collection that calls this method sleeps until ``end``, and then wakes the other waiting streams.
         """
@@ -160,7 +163,9 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 
 def object_at(record: Record, revision: int) -> JsonObject:
-    """Return an object with the resourceVersion ``revision``; ``record`` is its last state that the selectors match."""
+    """Return the object in ``record`` with ``revision`` as its resourceVersion. The record may be older: for an object that the
+    selectors no longer match, it is the last state that they matched.
+    """
     obj = record.decode()
     if record.revision == revision:
         return obj
@@ -257,7 +262,7 @@ async def watch_events(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the events of a watch in chunks of one or more lines, until its time is over or its kind is no longer served.
 
-    If a webhook converts the objects of the watched kind, ``converting`` makes the chunks.
+    If a webhook converts the objects of the watched kind, the functions that make chunks are called through ``converting``.
     """
     options, served = watch.options, watch.served
     collection = served.kind.collection
@@ -317,7 +322,7 @@ def _still_served(backend: Backend, served: Served) -> bool:
 
 
 class _BookmarkClock:
-    """The times of bookmarks: each minute, and once shortly before the end."""
+    """The times of a watch's bookmarks: each minute, and once shortly before the watch ends."""
 
     def __init__(self, wanted: bool, end: float) -> None:  # noqa: FBT001 - a parameter of the request
         self._end = end

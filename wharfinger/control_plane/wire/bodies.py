@@ -80,7 +80,9 @@ def too_large() -> status.StatusError:
 
 
 def read_body(data: bytes, encoding: Encoding) -> Body:
-    """Read a body. Raises BodyError, and StatusError (413) if the body is larger than :data:`BODY_LIMIT`."""
+    """Read a body. Raises BodyError if the body is not valid in its encoding, and StatusError (413) if it is larger than
+    :data:`BODY_LIMIT`.
+    """
     if len(data) > BODY_LIMIT:
         raise too_large()
     if encoding is Encoding.PROTOBUF:

@@ -124,7 +124,7 @@ class _Decoder:
         return found
 
     def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Convert a value other than null to the form of its type; return None if the value cannot have this form."""
+        """Convert a value other than null to the form that its type requires. Return None if the value cannot be converted."""
         relation = types.relation
         if relation is Relation.SCALAR or relation is Relation.QUANTITY:
             return self._scalar(value, types)
@@ -219,7 +219,7 @@ class _Decoder:
         return self._save(self._complaint(f"number {_spelled(value)}", types.go_type))
 
     def _own_integer(self, value: JsonValue) -> JsonValue:
-        """Return the number in an IntOrString, which has its own UnmarshalJSON."""
+        """Return the number in an IntOrString. Its Go type has its own UnmarshalJSON, whose error ends the decoding."""
         if isinstance(value, int) and not isinstance(value, bool) and value in INT32:
             return value
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -262,7 +262,9 @@ class _Decoder:
         return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
 
     def _record_strict_error(self, what: str, name: str) -> None:
-        """Record once that a field is unknown or occurs twice (``what``)."""
+        """Record that a field is unknown or occurs twice. ``what`` says which of the two. The same error is recorded only
+        once.
+        """
         text = f"{what} field {quoted(_path_text([*self._path, name]))}"
         if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
             self.strict.append(text)

@@ -32,7 +32,9 @@ def invalid(field: str, value: JsonValue, why: str) -> FieldError:
 
 
 def type_invalid(field: str, value: JsonValue, why: str) -> FieldError:
-    """Return an ``invalid`` error for a value whose type differs from the type in the schema."""
+    """Return the error of `invalid` with the reason ``FieldValueTypeInvalid``, for a value whose type differs from the type in
+    the schema.
+    """
     return FieldError(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}" + (f": {why}" if why else ""))
 
 

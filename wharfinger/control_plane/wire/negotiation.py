@@ -173,7 +173,7 @@ def patch_media(content_type: str, offered: Sequence[str], *, custom: bool) -> s
     """Return the media type of a patch. Raises StatusError (415).
 
     As in kube-apiserver, the type of a patch of a built-in kind is checked in two steps with different errors. The first step
-    also accepts a list of types, with spaces around each.
+    also accepts a header that lists several types, with spaces around them.
     """
     media = content_type.partition(";")[0]
     if media in offered:

@@ -38,7 +38,9 @@ class WrongKindError(status.StatusError):
 
 
 def refused(kind: str, version: str, why: str, wanted: str = "") -> RefusedError:
-    """Return the 400 for a body that names a kind; ``wanted`` is the expected kind if the body names another kind."""
+    """Return the 400 for a body that names ``kind`` and ``version`` and cannot be read. ``wanted`` is the expected kind if the
+    body names another kind.
+    """
     return RefusedError(f'{kind} in version "{version}" cannot be handled as a {wanted or kind}: {why}', why)
 
 

@@ -140,7 +140,7 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
 
 
 def _within_limit(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """Return the first errors, up to the one that exceeds the limit of an answer."""
+    """Return the first errors: those that fit into an answer, and the first one that does not fit completely."""
     sizes = accumulate(len(error.message) for error in errors)
     last = next((index for index, size in enumerate(sizes) if size > MAX_ERROR_CHARS), None)
     return errors if last is None else errors[: last + 1]
@@ -175,7 +175,7 @@ def bad_request(message: str) -> StatusError:
 
 
 def forbidden(kind: Kind, name: str, why: str, causes: Sequence[FieldError] = ()) -> StatusError:
-    """Return the 403 for an object."""
+    """Return the error 403 (Forbidden) for a request about an object."""
     details = _details(name, kind.group, kind.plural)
     if causes:
         details["causes"] = [_cause(cause) for cause in causes]

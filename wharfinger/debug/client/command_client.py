@@ -39,7 +39,9 @@ def add_dump_word(parser: argparse.ArgumentParser, help_text: str) -> None:
 
 
 def with_name(handler: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """Return a handler that reads a single word other than `dump` as the NAME."""
+    """Return a handler for a command that has the optional word `dump` before its NAME. If a user types only one word, and it
+    is not `dump`, it is the NAME.
+    """
 
     def handle(args: argparse.Namespace) -> int:
         if args.what != DUMP:
@@ -70,7 +72,9 @@ def ask(args: argparse.Namespace, question: Callable[[DebugClient], Coroutine[ob
 def print_answer(
     args: argparse.Namespace, question: Callable[[DebugClient], Coroutine[object, None, str]], *, when_empty: str = ""
 ) -> int:
-    """Run ``question``, print its answer, and return the exit code. For an empty answer, print ``when_empty`` on stderr."""
+    """Run ``question`` on the daemon, print its answer, and return the exit code. For an empty answer, print ``when_empty`` on
+    stderr.
+    """
     try:
         text = ask(args, question)
         if not text:

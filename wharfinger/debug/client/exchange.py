@@ -33,9 +33,10 @@ _T = TypeVar("_T")
 
 
 class Question(NamedTuple):
-    """A request. With a ``body`` its method is POST, otherwise GET; ``wait_s`` bounds each wait for the daemon.
+    """A request to the daemon. Its method is POST if it has a ``body``, otherwise GET. ``wait_s`` limits each wait for the
+    daemon.
 
-    ``streamed`` is True if the answer may arrive in chunks; it is complete when the last chunk has arrived.
+    ``streamed`` is True if the answer may arrive in chunks. Such an answer is complete when the last chunk has arrived.
     """
 
     route: str

@@ -40,5 +40,5 @@ class Pacer:
         self._asked_s = self._clock()
 
     def next(self, most_s: float = MOST_PAUSE_S) -> None:
-        """Wait after an answer, at most ``most_s`` seconds."""
+        """Wait after an answer of the daemon, until the next question may be sent; at most ``most_s`` seconds."""
         self._pause(max(0.0, min(most_s, pause_after(self._clock() - self._asked_s))))

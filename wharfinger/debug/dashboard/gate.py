@@ -7,7 +7,7 @@ requests to this port. Therefore:
 * the request must not come from another site's page (Sec-Fetch-Site);
 * the first request has the one-time token, and gets a session cookie in exchange; all further requests must have that cookie.
   Scripts cannot read it (HttpOnly), and requests from other sites do not carry it (SameSite);
-* the path of each address begins with a folder that has a secret name, and browsers send the cookie only to addresses in this
+* the path of each page begins with a folder that has a secret name, and browsers send the cookie only with requests for this
   folder (Path). Without the folder, browsers would also send the cookie to the servers of other users on other ports of this
   machine.
 """
@@ -30,8 +30,8 @@ _REMEDY: Final = "start `wharfinger dashboard` again, and open the address that 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The secrets: ``token`` is "" after its use, and expires at ``until_s``; ``cookie`` is the name of the cookie whose value
-    is ``session``; ``folder`` begins and ends with a slash.
+    """The secrets that a request needs. ``token`` is valid until ``until_s``, and "" after its use. ``cookie`` is the name of
+    the cookie whose value is ``session``. ``folder`` begins and ends with a slash.
     """
 
     token: str

@@ -40,7 +40,7 @@ _TRUTH: Final = {"True": Tone.GOOD, "False": Tone.BAD}
 
 
 def package_page(one: PackageAnswer, picture: Picture | None) -> Page:
-    """Return the page; ``picture`` shows the package and the packages related to it, None if they cannot be drawn."""
+    """Return the page of a package. ``picture`` shows the package and those related to it; None if they cannot be drawn."""
     found = one.description
     package = found.package
     not_drawn = "Not drawn: too many packages are related to this one, or it was created or removed just now."

@@ -17,7 +17,7 @@ MOST_KEPT: Final = 16
 
 
 class Pictures:
-    """A cache of drawings. The key is the name of the package that a drawing is about, "" for the drawing of all packages."""
+    """A cache of drawings. The key of a drawing is the name of its package, or "" for the drawing of all packages."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Graph, Picture]] = {}

@@ -57,7 +57,9 @@ class _Kept(Generic[_T]):
     until_s: float = 0.0
 
     async def get(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """Return the answer. Raises DebugError."""
+        """Return the kept answer; call ``ask`` for a new one if the kept answer is too old. Raises the DebugError of the last
+        attempt if it failed.
+        """
         async with self.lock:
             if trio.current_time() >= self.until_s:
                 await self._ask(ask)

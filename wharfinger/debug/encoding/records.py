@@ -29,7 +29,7 @@ _KEYS: Final = {
     "enqueued_s_ago": "enqueued_seconds",
     "retry_in_s": "next_retry_seconds",
 }
-"""The keys of fields that have another name in JSON."""
+"""The JSON keys of the fields that have another name in JSON than in Python."""
 _NOTHING: Final[Mapping[str, object]] = {}
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 
 class Edge(NamedTuple):
-    """An edge: ``source`` names ``target``; both are numbers of nodes. A cycle is broken at an edge that is not ``strong``, if
-    the cycle has one.
+    """An edge from the node number ``source`` to the node number ``target``. A cycle is broken at an edge that is not
+    ``strong``, if the cycle has such an edge.
     """
 
     source: int

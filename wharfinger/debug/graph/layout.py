@@ -184,7 +184,7 @@ def _middles(rows: Rows, heights: Sequence[float]) -> list[float]:
 
 
 def _offsets(members: Sequence[int], heights: Sequence[float]) -> list[float]:
-    """Return the least distance of each member from the first one."""
+    """Return, for each member of a column, the smallest possible distance of its middle from the middle of the first member."""
     offsets = [0.0]
     for above, below in pairwise(members):
         both_joints = above >= len(heights) and below >= len(heights)
@@ -196,8 +196,8 @@ def _offsets(members: Sequence[int], heights: Sequence[float]) -> list[float]:
 def _settle(
     members: Sequence[int], rows: Rows, heights: Sequence[float], middle: list[float], *, left: bool, right: bool
 ) -> None:
-    """Move the nodes and joints of a column as near to their neighbors as their order allows. Long lines have the largest
-    weight, so they become straight.
+    """Move the nodes and joints of a column as near to their neighbors as possible without changing their order. Joints of long
+    lines have the largest weight, so these lines become straight.
     """
     offsets = _offsets(members, heights)
     ideal: list[tuple[float, float]] = []
@@ -231,7 +231,9 @@ def _monotone(ideal: Iterable[tuple[float, float]]) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class _Lanes:
-    """The lines between columns; ``column`` maps every node and joint to its column."""
+    """The geometry of the columns, between which lines are drawn. A line bends at *joints* in the columns that it passes.
+    ``column`` maps every node and joint to its column.
+    """
 
     column: Mapping[int, int]
     starts: Sequence[float]

@@ -1,14 +1,14 @@
 """The order of the nodes in each column, chosen so that few edges cross: the middle step of a layered drawing.
 
-Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a *joint* in
-each column between its ends.
+Pure. The nodes are numbers, and their columns are known. The method is Sugiyama's (1981). An edge across several columns passes
+through a *joint* in each column between its ends.
 
 Edges to the same node share their joints, so forty packages that need the same package form a tree with one trunk, not forty
 lines. Joints are numbered after the nodes. There are at most MAX_JOINTS joints; if there would be more, the longest edges have
 none.
 
-The order is improved by barycenter sweeps in both directions. The order with the fewest crossings is kept. In a large
-graph, crossings are not counted, and the order of the last sweep is kept.
+The order is improved by barycenter sweeps in both directions. The order with the fewest crossings is kept. In a large graph,
+crossings are not counted, and the order of the last sweep is kept.
 """
 
 from bisect import bisect_right, insort
@@ -21,12 +21,14 @@ from wharfinger.debug.graph.layers import Edge
 MAX_JOINTS: Final = 10_000
 _SWEEPS: Final = 12
 _WORTH_COUNTING: Final = 8_000
-"""The number of pieces of edges above which crossings are not counted, and the order of the last sweep is used."""
+"""If an edge has a joint in a column, each part of it counts as a piece. Above this number of pieces, crossings are not
+counted, and the order of the last sweep is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The order of the nodes and joints in each column, and the joints of each edge.
+    """The order of the nodes and joints in each column, and the joints of each edge. An edge across several columns has a joint
+    in each column that it passes.
 
     ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbors of each node or
     joint in the next column on that side. ``routes`` are the joints that each edge passes from its source on; None for a loop,
@@ -40,9 +42,11 @@ class Rows:
 
 
 def order_rows(column: Sequence[int], edges: Sequence[Edge]) -> Rows:
-    """Return the order in each column, and the joints of each edge, given the ``column`` of each node.
+    """Return the vertical order of the nodes in each column, and the joints of each edge. ``column`` has the column of each
+    node.
 
-    The ends of an edge must be in different columns, except those of a loop.
+    A joint is the point at which a long edge passes a column. The two ends of an edge must be in different columns, except for
+    an edge from a node to itself.
     """
     joined = _Joined(column)
     spans = sorted(range(len(edges)), key=lambda at: abs(column[edges[at].source] - column[edges[at].target]))
@@ -62,7 +66,9 @@ def order_rows(column: Sequence[int], edges: Sequence[Edge]) -> Rows:
 
 
 class _Joined:
-    """The nodes with joints between them, so that every piece of an edge is between two neighboring columns."""
+    """The nodes of a graph, with joints inserted into long edges, so that each piece of an edge leads from one column to the
+    next.
+    """
 
     def __init__(self, column: Sequence[int]) -> None:
         self.column = list(column)

@@ -91,7 +91,9 @@ def _summary(graph: Graph) -> str:
 
 
 def _texts(node: GraphNode) -> tuple[str, ...]:
-    """Return the lines in a box: the name, the state, and what the package waits for, or else its message."""
+    """Return the lines in the box of a package: the name, the state, and the reason, cut to a few lines. The reason names the
+    packages that it waits for; if it waits for none, the reason is its message.
+    """
     name, caption = (
         shorten(printable(node.name) or '""', _LONGEST_NAME),
         shorten(printable(node.caption), _LONGEST_NAME),
@@ -153,7 +155,9 @@ def _edges(graph: Graph, layout: Layout) -> Iterator[str]:
 
 
 def _path(points: Sequence[Point], kind: EdgeKind) -> tuple[str, str]:
-    """Return the path of a line, with each piece horizontal at both ends, and the position of its arrowhead."""
+    """Return the path of a line, and the transformation that places its arrowhead. Each piece of the line is horizontal at both
+    ends.
+    """
     shift = SHIFTS[kind]
     path = [f"M{points[0].x},{points[0].y + shift}"]
     for at in range(0, len(points), 2):
@@ -217,8 +221,8 @@ def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> b
 
 
 def _legend(graph: Graph, across: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the position (x and row) and the SVG of each entry: one for each node state and each kind of edge in the graph,
-    and one for edges that are waited for, if there are any.
+    """Yield each entry of the legend: its position (x and row), and its SVG. There is an entry for each node state and each
+    kind of edge in the graph. If a node waits for a dependency, there is also an entry for such edges.
     """
     x, row = _MARGIN, 0
     for entry, columns in (*_state_entries(graph), *_edge_entries(graph)):

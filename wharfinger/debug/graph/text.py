@@ -41,7 +41,7 @@ _BLANK: Final = "   "
 
 
 def graph_to_text(graph: Graph, columns: int | None, branches: Branches = UNICODE) -> str:
-    """Return the list, wrapped to a terminal of ``columns`` (None: not wrapped)."""
+    """Return the graph as a list in text, wrapped to a terminal of ``columns`` (None: not wrapped)."""
     return "".join(f"{line}\n" for line in _lines(graph, columns, branches))
 
 

@@ -72,9 +72,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One list. ``read`` returns all rows, or those of the selected name; ``document`` makes one document of the chosen rows.
+    """One list that `wharfinger get` can print.
 
-    If ``namespaced``, rows have a namespace; if ``labelled``, they have labels.
+    ``read`` returns all rows, or those of the selected name. ``document`` makes one document of the chosen rows. ``namespaced``
+    is true if rows have a namespace, and ``labelled`` if they have labels.
     """
 
     what: str

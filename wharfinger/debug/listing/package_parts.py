@@ -135,7 +135,9 @@ def _watch_row(package: PackageSnapshot, monitor: MonitorSnapshot) -> Row:
 
 
 async def _read_resources(inspector: Inspector, selection: Selection) -> tuple[Row, ...]:
-    """Ask for one package after the other, so that no answer keeps the daemon busy for long."""
+    """Read the resources of the packages with one request for each package, so that no answer keeps the daemon busy
+    for long.
+    """
     if selection.name is not None:
         found = await inspector.resources(selection.name)
         if found is None:

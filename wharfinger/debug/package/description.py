@@ -44,7 +44,9 @@ class Description:
 
 
 async def describe(inspector: Inspector, name: str) -> Description:
-    """Collect the parts. If the cluster does not answer, only the Events are missing. Raises NoSuchPackageError."""
+    """Collect the parts of a package's description. If the cluster does not answer, only the Events are missing. Raises
+    NoSuchPackageError.
+    """
     package = await one_package(inspector, name)
     events: tuple[ClusterEventSnapshot, ...] = ()
     problem = ""
@@ -74,7 +76,7 @@ def description_to_json(description: Description) -> JsonObject:
 
 
 def description_lines(description: Description, now: datetime, columns: int | None, arrow: str) -> Iterator[str]:
-    """Yield the lines, safe to print on a terminal. Ages are counted back from ``now``."""
+    """Yield the lines that describe a package, safe to print on a terminal. Ages are relative to ``now``."""
     package = description.package
     yield from _head(package, arrow)
     yield from _section("What to do", _explained(description.explanation, now))

@@ -62,7 +62,7 @@ def _logs(args: argparse.Namespace) -> int:
 
 
 def logs(args: argparse.Namespace, pacer: Pacer) -> int:
-    """Print the lines, and follow them if asked to; return the exit code."""
+    """Print the log lines of a package, and with the option to follow also later lines; return the exit code."""
     name = cast("str", args.name)
     try:
         pacer.asked()
@@ -99,7 +99,7 @@ def _chosen(args: argparse.Namespace, log: LogSnapshot) -> list[LogLineSnapshot]
 
 
 def _no_lines_of(args: argparse.Namespace, name: str) -> str:
-    """Return why there is no output of the hook: it printed nothing, or the package has no such hook."""
+    """Return the reason why no lines of the hook can be printed: none are kept, or the package has no such hook."""
     hook, package = cast("str", args.hook), ask(args, lambda client: client.package(name))
     hooks = [each.name for each in package.hooks] if package is not None else []
     if hook in hooks or not hooks:

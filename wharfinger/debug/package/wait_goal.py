@@ -14,7 +14,7 @@ _STATUSES: Final = {"true": "True", "false": "False", "unknown": "Unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The package is Ready or, if ``wanted`` is False, is not Ready."""
+    """The goal that the package is Ready or, if ``wanted`` is False, that it is not Ready."""
 
     wanted: bool = True
 

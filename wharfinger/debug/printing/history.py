@@ -13,7 +13,7 @@ _WIDEST_COLUMN: Final = 50
 
 
 def history_lines(history: HistorySnapshot, columns: int | None) -> list[str]:
-    """Return the lines, safe to print on a terminal."""
+    """Return the events as the lines of a table, safe to print on a terminal."""
     lines = [f"{history.dropped} earlier events are not kept"] if history.dropped else []
     if not history.events:
         return [*lines, "no decisions; --all shows the other events"]

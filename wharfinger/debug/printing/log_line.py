@@ -6,5 +6,5 @@ from wharfinger.runtime.package_details import LogLineSnapshot
 
 
 def log_line_text(line: LogLineSnapshot) -> str:
-    """Return the time, the level and the message."""
+    """Return a log line as text: its time, its level and its message."""
     return f"{format_exact_time(line.time)} {printable(line.level.upper()):<7} {printable(line.message)}"

@@ -12,7 +12,7 @@ _WHOLE_FROM: Final = 10
 
 
 def memory_lines(memory: MemorySnapshot) -> list[str]:
-    """Return the lines of two tables."""
+    """Return the lines of two tables: the memory of the daemon's processes, and the estimated size of its data."""
     processes = [
         ("the daemon", "1", size_text(memory.own_bytes)),
         *((each.part, str(each.items), size_text(each.bytes or 0)) for each in memory.programs),

@@ -102,13 +102,13 @@ def redact_repository(repository: RepositorySnapshot, secrets: Collection[str]) 
 
 
 def redact_pool(pool: WarmPoolSnapshot, secrets: Collection[str]) -> WarmPoolSnapshot:
-    """Return the pool with its problem redacted, which may quote the output of a program."""
+    """Return the pool with secrets removed from its ``problem``, which may quote the output of a program."""
     return replace(pool, problem=TextRedactor(secrets).redact(pool.problem))
 
 
 def redact_daemon(daemon: DaemonSnapshot) -> DaemonSnapshot:
-    """Return the snapshot of the daemon with its texts redacted. No secrets are known here; they are recognized by their form.
-    The reason why the daemon waits may quote errors of the API server.
+    """Return the snapshot of the daemon with its texts redacted, because the reasons why the daemon waits may quote errors of
+    the API server. No secrets are known here, so they are only recognized by their form.
     """
     text = TextRedactor()
     return replace(daemon, cluster=text.redact(daemon.cluster), standby=text.redact(daemon.standby))
@@ -231,7 +231,7 @@ def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:
 
 
 def secrets_of(package: PackageSnapshot) -> frozenset[str]:
-    """Return the secrets that a package names, and those in its settings and values under a key that marks a secret."""
+    """Return the secrets that a package lists, and the values in its settings and values under keys that mark a secret."""
     return frozenset(package.secrets).union(*(redacted_texts(shown) for shown in (package.settings, package.values)))
 
 

@@ -13,7 +13,7 @@ from wharfinger.runtime.daemon_details import StatisticsSnapshot, StoreSnapshot
 
 
 def statistics_lines(statistics: StatisticsSnapshot) -> list[str]:
-    """Return the lines of all tables, with an empty line between two."""
+    """Return the lines of all tables, with an empty line between tables."""
     limits = [(each.kind, str(each.limit), str(each.used), str(each.waiting)) for each in statistics.slots]
     pools = (
         ("jq", statistics.filters),

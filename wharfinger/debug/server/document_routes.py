@@ -72,7 +72,9 @@ async def _healthz(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _livez(inspector: Inspector, _request: Request) -> Response:
-    """Return 503 if a watch hangs, because only a restart helps then. An unreachable API server does not cause a 503."""
+    """Return 503 if a watch hangs, because only a restart of the daemon helps then. That the API server is unreachable does not
+    cause a 503, because a restart would not help.
+    """
     stale = (await inspector.daemon()).stale_watches
     return text_answer(503, "\n".join(stale)) if stale else text_answer(200, "ok")
 

@@ -47,7 +47,9 @@ def peer_route(path: str) -> Route | None:
 
 
 def _parts(request: Request) -> tuple[str, str]:
-    """Return the name in a path, "" if the path has no name, and its format."""
+    """Return the package's name in the path of a request ("" if there is none), and the format that the end of the path
+    requests: ``json``, ``yaml`` or ``text``.
+    """
     path, dot, form = request.path.rpartition(".")
     if not dot or form not in {"json", "yaml", "text"}:
         path, form = request.path, "text"
@@ -176,8 +178,8 @@ async def _modules(inspector: Inspector, request: Request) -> Response:
 
 
 async def _section(kind: str, inspector: Inspector, request: Request) -> Response:
-    """Return the values or the settings of a module. With ``global=true``, return an object with two fields: one has the global
-    values or settings, the other one those of the module.
+    """Return the values or the settings of a module. With ``global=true``, return an object with the global values or settings
+    in one field, and those of the module in another.
     """
     package, form = await _module(inspector, request)
     if package is None:

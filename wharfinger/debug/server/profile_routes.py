@@ -31,10 +31,10 @@ _MEDIA_TYPES: Final[dict[ProfileFormat, str]] = {
     "text": _TEXT,
 }
 _REQUESTED: Final = threading.Lock()
-"""Held while a request for a profile is open."""
+"""A lock that is held while a request for a profile is open."""
 _WORKING: Final = threading.Lock()
-"""Held by the thread that takes a profile. If the client disconnects while the profile is being formatted, the thread
-outlasts the request.
+"""A lock that the thread holds while it takes a profile. If the client disconnects while the profile is being formatted, the
+thread still runs after the end of the request.
 """
 
 

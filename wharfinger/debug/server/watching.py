@@ -96,7 +96,7 @@ class Watches:
 
 
 class _Lines:
-    """The lines of one watch: a chunk for each poll that found changes."""
+    """The lines that one watch sends: a chunk for each poll of the state that found changes."""
 
     def __init__(self, watches: Watches, poll: Poll, request: Request, first: Response) -> None:
         self._watches = watches
@@ -116,7 +116,7 @@ class _Lines:
         return self
 
     async def __anext__(self) -> bytes:
-        """Poll until there is something to report, and return the lines."""
+        """Poll until a change, an error or a bookmark has to be reported, and return the lines that report it."""
         while not self._is_over:
             answer = await self._next()
             began = trio.current_time()

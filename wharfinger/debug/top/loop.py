@@ -26,13 +26,13 @@ from wharfinger.debug.top.view import (
 from wharfinger.debug.top.wake import ENDING, WakePipe
 
 TICK_S: Final = 1.0
-"""The time after which ages are drawn anew."""
+"""The interval at which the ages in the live view are drawn again."""
 _SIGNALLED: Final = 128
 """The exit code after a signal is this number plus the number of the signal, as in a shell."""
 
 
 class Ending(NamedTuple):
-    """The exit code, and the error to report after the terminal is restored; "" without one."""
+    """The exit code, and the error to report after the terminal is restored ("" if there is no error)."""
 
     code: int
     problem: str = ""
@@ -59,7 +59,7 @@ class LoopTerminal(Protocol):
 
 
 class DaemonQueries(Protocol):
-    """The method with which the loop chooses the questions to the daemon."""
+    """The interface through which the loop chooses which queries are sent to the daemon."""
 
     def watch(self, name: str) -> None:
         """Ask from now on about this package, or about the whole daemon if ``name`` is ""."""

@@ -42,7 +42,7 @@ Step = tuple[View, tuple[Effect, ...]]
 
 
 def first_view(overview: Overview, columns: int, lines: int, arrow: str = "->") -> View:
-    """Return the state that is shown first: the packages of the daemon's first answer."""
+    """Return the first state of the view: it shows the packages of the daemon's first answer."""
     return _arranged(View(overview, columns, lines, overview.at, arrow))
 
 

@@ -33,7 +33,9 @@ def _lines(page: PackagePage, columns: int, arrow: str) -> Iterator[str]:
 
 
 def wrapped(line: str, columns: int) -> Iterator[str]:
-    """Yield the pieces of a line; pieces after the first are indented two columns more. A very long line is cut."""
+    """Yield the pieces of a line that is too long for the terminal; pieces after the first are indented two columns more. A
+    very long line is cut.
+    """
     line = shorten(line, MOST_PIECES * columns)
     own = len(line) - len(line.lstrip(" "))
     indent = " " * min(own + len(_INDENT), columns // 2) if columns >= _INDENTED_FROM else ""

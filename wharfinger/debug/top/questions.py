@@ -46,7 +46,9 @@ async def ask_page(client: DebugClient, name: str) -> PackagePage:
 
 
 class Questions:
-    """The thread. It begins with `start`; `stop` does not wait for the answer that is under way."""
+    """The thread that queries the daemon, and posts the answers. `start` starts it; `stop` does not wait for the query under
+    way.
+    """
 
     def __init__(self, client: DebugClient, post: Post) -> None:
         self._client = client
@@ -60,7 +62,7 @@ class Questions:
         threading.Thread(target=self._run, name="questions", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop asking."""
+        """Send no more queries to the daemon. A query under way is not interrupted."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify()

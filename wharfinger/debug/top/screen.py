@@ -20,7 +20,7 @@ from wharfinger.runtime.daemon_details import DaemonSnapshot
 
 _GAP: Final = "  "
 _LATE_S: Final = 5.0
-"""The age from which an answer is shown as late."""
+"""The age in seconds from which an answer of the daemon is marked as late."""
 _LEAST_AGE_S: Final = 1.0
 """A failure that lasts at least this long is shown with its duration."""
 

@@ -101,14 +101,14 @@ class Resized:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The daemon has answered a question about the whole daemon."""
+    """The daemon has answered the request for its overview."""
 
     overview: Overview
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswered:
-    """The daemon has answered a question about a package."""
+    """The daemon has answered the request for the page of one package."""
 
     page: PackagePage
 

@@ -72,7 +72,9 @@ class _Node:
 
 
 class ArchiveTree:
-    """The tree so far; call ``place`` for each entry, then ``check_links``. Raises ArchiveError, naming the entry."""
+    """The tree of an archive, as far as its entries are read. Call ``place`` for each entry, and ``check_links`` at the end.
+    Raises ArchiveError, naming the entry.
+    """
 
     def __init__(self, limits: TreeLimits, *, what: str) -> None:
         self._limits = limits
@@ -87,7 +89,7 @@ class ArchiveTree:
         self._what = what
 
     def place(self, entry: Entry) -> Placed:
-        """Admit one entry, and return its place."""
+        """Check the next entry of the archive, add it to the tree, and return its place there."""
         path = self._split(entry.name, entry)
         # A hard link is another name of a file; on the disk it is a file.
         kind = Kind.FILE if entry.kind is Kind.HARD_LINK else entry.kind
@@ -294,7 +296,9 @@ class ArchiveTree:
         return tuple(at)
 
     def _step(self, refusal: str) -> None:
-        """Count a step of a walk. Raises ArchiveError after too many steps, so that no archive can cause many long walks."""
+        """Count one step of a walk along paths of the tree. Raises ArchiveError if all walks of this archive together have
+        taken too many steps.
+        """
         self._steps_left -= 1
         if self._steps_left < 0:
             raise ArchiveError(f"{self._what}: {refusal}")

@@ -190,10 +190,10 @@ INDEXES: Final[tuple[Overload, ...]] = (
     _member("int", string_last_index_of, "lastIndexOf", "string", "string"),
     _member("int", string_last_index_of, "lastIndexOf", "string", "string", "int"),
 )
-"""Functions that replace the library's own.
+"""Functions that replace functions of the library.
 
-The library has functions of these names for strings only. Adding one for lists replaces all string functions of the library.
-``STRING_FUNCTIONS`` has the other string functions.
+The library has ``indexOf`` and ``lastIndexOf`` for strings only. If functions of these names for lists are added, all string
+functions of the library are lost. ``STRING_FUNCTIONS`` restores the other string functions.
 """
 
 STRING_FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
@@ -211,9 +211,10 @@ STRING_FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("join", "string", (_LIST, "string")),
     ("format", "string", ("string", _LIST)),
 )
-"""The library's other string functions: name, result, parameters.
+"""The library's string functions other than those in INDEXES: name, result, parameters.
 
-If INDEXES are added, each of these functions is added again as a call to the library's own function.
+INDEXES replace a part of the library's extension ``strings``, so with INDEXES this extension is not loaded. Then each of these
+functions is added as a call to the library's own function.
 """
 
 MATCHES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (

@@ -93,7 +93,7 @@ def is_global_unicast(value: Tagged) -> bool:
 
 
 def cidr(text: str) -> Tagged:
-    """Implement ``cidr('10.0.0.0/8')``."""
+    """Implement ``cidr('10.0.0.0/8')``, which parses a range of addresses."""
     address, slash, length = text.partition("/")
     parsed = _address(address)
     if not slash or not (length.isascii() and length.isdigit()) or str(int(length[:4])) != length:

@@ -68,7 +68,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CelRequest:
-    """A request to evaluate ``rules`` (the text of SchemaRules), or only to compile them if ``has_self`` is false."""
+    """A request about ``rules`` (the text of SchemaRules): evaluate them on ``value`` if ``has_self`` is true, otherwise only
+    compile them.
+    """
 
     rules: bytes
     has_self: bool = False

@@ -147,7 +147,7 @@ def encode_refusal(refusal: JqRefusal) -> bytes:
 
 
 def decode_answer(payload: bytes) -> JqAnswer:
-    """Read an answer. The text of a JqText is checked to be JSON, but no values are built from it.
+    """Read an answer. If the answer is a JqText, its text is checked to be JSON, but is not decoded.
 
     Raises JqProtocolError for data that are not an answer. Raises JsonError if the results are not JSON or exceed the limits.
     """

@@ -153,7 +153,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _read_frame(requests: BinaryIO) -> bytes | None:
-    """Return the next payload; None at the end of the input, even within a frame, because then the daemon has ended."""
+    """Return the next payload; None if the input ends, even in the middle of a frame, because the daemon has ended then."""
     length = requests.read(LENGTH_BYTES)
     if len(length) < LENGTH_BYTES:
         return None

@@ -1,4 +1,4 @@
 """JSON values with their types, strict reading within limits, and values that are stored compressed.
 
-Of the rest of ``formats``, it imports ``errors`` only.
+The only other part of ``formats`` that this folder imports is ``errors``.
 """

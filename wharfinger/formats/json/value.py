@@ -127,7 +127,7 @@ def _is_plain(value: JsonValue, text: bytes) -> bool:
 
 
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
-"""The types of most values, which stay as they are."""
+"""The types of values that :func:`_with_plain_numbers` returns unchanged. Most values have one of these types."""
 
 
 def _with_plain_numbers(value: JsonValue, depth: int) -> JsonValue:
@@ -159,7 +159,9 @@ def as_object(value: JsonValue, what: str) -> JsonObject:
 
 
 _member: Final = cast("Callable[[JsonObject, str | int], JsonValue]", dict.get)
-"""A function that returns a member of an object, or None; for an integer, it returns None, because keys are strings."""
+"""A function that returns the member of an object with a given key, or None if the object has no such key. It accepts an
+integer, too, and returns None for it, because keys are strings.
+"""
 
 
 def find(value: JsonValue, *path: str | int) -> JsonValue:

@@ -162,7 +162,7 @@ def _without_patterns(text: str) -> str:
 def _without_pairs(text: str) -> str:
     """Replace secrets in ``key=value`` and ``key: value``.
 
-    A key before a colon that may be a common word counts only at the start of a line or a JSON member.
+    A key that may also be a common word, and has a colon after it, counts only at the start of a line or of a JSON member.
     """
     parts: list[str] = []
     done = at = 0

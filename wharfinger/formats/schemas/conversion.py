@@ -22,7 +22,7 @@ MAX_PATTERNS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The result: ``schema`` is JSON Schema 2020-12; ``patterns`` maps each pattern in this schema to the pattern that the
+    """A converted schema. ``schema`` is JSON Schema 2020-12. ``patterns`` maps each pattern in it to the pattern that the
     author wrote.
     """
 

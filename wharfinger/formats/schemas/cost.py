@@ -18,8 +18,8 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.formats import OWN_FORMATS
 
 MAX_COST: Final = 50_000_000
-"""The highest product of width and size for which a value is checked. Such a check takes about 0.3 s, and never took more than
-half a second in measurements.
+"""The highest product of a schema's width and a value's size for which the value is checked. Such a check takes about 0.3 s,
+and never took more than half a second in measurements.
 """
 
 _TEXT_PER_PART: Final = 16
@@ -62,7 +62,7 @@ def size(value: JsonValue, most: int) -> int:
 
 
 def _widths(schema: JsonValue) -> tuple[int, int]:
-    """Return the cost of the schema for its own value, and the highest cost that it adds for a part inside that value."""
+    """Return two costs of a schema: the cost for the value itself, and the highest cost for one part inside the value."""
     if not isinstance(schema, dict):
         return 1, 0
     here, inside = 1 + _own_weight(schema), _inside(schema)

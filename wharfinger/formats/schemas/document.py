@@ -2,12 +2,13 @@
 
 All code that works on schemas (conversion, defaults, transformations) takes the result of :func:`expanded` and reads it without
 further checks. In the result every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
-boolean), and every list of schemas is a list. As in Go, keywords that are null are removed, except ``default`` and ``const``. No
-``$ref`` is left.
+boolean), and every list of schemas is a list. As in Go, keywords that are null are removed, except ``default`` and ``const``.
+No ``$ref`` is left.
 
 References are local (``#/definitions/x``). Members beside a ``$ref`` override the target's members of the same names. A
 reference that leads back to itself is refused. Without recursion, checking a value costs at most the size of the schema times
-the size of the value. The module ``cost`` limits this product. This module limits the alternatives, which make it grow.
+the size of the value. The module ``cost`` limits this product. This module limits the number of alternatives (in ``allOf``,
+``anyOf`` and ``oneOf``), because they make the product grow.
 """
 
 import json

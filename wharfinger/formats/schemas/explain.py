@@ -34,7 +34,10 @@ def explain(
     secrets: Sequence[ValuePath],
     limit: int,
 ) -> tuple[Problem, ...]:
-    """Return at least one and at most ``limit`` problems. No message shows anything of the values at the paths in ``secrets``."""
+    """Return the problems of a value that does not fit its schema: at least one, and at most ``limit``.
+
+    No message shows any part of the values at the paths in ``secrets``.
+    """
     if _depth(value) > MAX_DEPTH:
         return (Problem("", f"is nested deeper than {MAX_DEPTH} levels"),)
     explanation = _Explanation(converted, secrets, limit)

@@ -35,16 +35,16 @@ from wharfinger.formats.schemas.work import Work, WorkError
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
 MAX_COMPARED: Final = 200_000
-"""The most comparisons of a part of a value under one schema. So many comparisons take about half a second."""
+"""The limit on the number of comparisons for one schema. So many comparisons take about half a second."""
 
 _BELOW: Final = ("items", "additionalItems", "additionalProperties", "allOf", "anyOf", "oneOf")
 _NOT_COMPARED: Final = ("patternProperties", "not")
 
 
 def has_immutable(schema: JsonObject, *, what: str) -> bool:
-    """Return whether anything in an expanded schema is immutable, so that values have to be compared.
+    """Return whether any part of an expanded schema is marked as immutable, so that values have to be compared.
 
-    Raises SchemaError, which names the place, if something is marked that would not be compared.
+    Raises SchemaError if a mark is at a place where it would have no effect; the message names the place.
     """
     return _has(schema, (), what)
 
@@ -78,9 +78,10 @@ def _is_marked(schema: JsonValue) -> bool:
 
 
 def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
-    """Return the forbidden changes; both values have their defaults. Raises ShapeError for a value without a JSON form.
+    """Return the changes from ``old`` to ``value`` that the schema forbids.
 
-    If a changed value is too large to be compared quickly, its size is the only problem that is returned.
+    The caller must have filled in the defaults of both values. If a changed value is too large to be compared quickly, its size
+    is the only problem that is returned. Raises ShapeError for a value without a JSON form.
     """
     if _equal(value, old):
         return ()

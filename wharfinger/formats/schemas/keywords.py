@@ -34,7 +34,8 @@ class Budget(FormatChecker):
 
 
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
-    """Return a validator for one use. jsonschema-rs must have compiled ``schema`` before. Validate only values from `quiet`.
+    """Return a validator for one validation of a value that `quiet` has returned. jsonschema-rs must have compiled ``schema``
+    before.
 
     The validator's iterators raise WorkError when more than ``work`` keywords, members and items have been checked.
     """

@@ -60,7 +60,9 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
 
 
 def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Problem, ...]:
-    """Return a problem for each violation in a value, at most ``limit``. Raises ShapeError for a value without a JSON form."""
+    """Return a problem for each part of a value that violates the declared type of a list or of an embedded object, at most
+    ``limit`` problems. Raises ShapeError for a value without a JSON form.
+    """
     search = _Search(limit)
     try:
         search.visit(value, schema, ())

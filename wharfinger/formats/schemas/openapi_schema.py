@@ -83,14 +83,16 @@ class Schema:
         return self._has_immutable or (self.rules is not None and self.rules.compare)
 
     def changes(self, value: JsonValue, old: JsonValue) -> tuple[Problem, ...]:
-        """Return the changes of immutable parts; both values have their defaults. Never raises."""
+        """Return a problem for each immutable part that differs between ``value`` and ``old``. Both must include their
+        defaults. Never raises.
+        """
         try:
             return immutable_problems(value, old, self.document) if self._has_immutable else ()
         except ShapeError:
             return (Problem("", "contains a value that has no JSON form"),)
 
     def warnings(self, value: JsonValue) -> tuple[Problem, ...]:
-        """Return warnings about the deprecated parts of a value without defaults."""
+        """Return a warning for each deprecated part that the value contains. Defaults must not have been filled in."""
         return deprecation_warnings(value, self.document) if self._has_deprecated else ()
 
     def defaulted(self, value: JsonValue) -> JsonValue:

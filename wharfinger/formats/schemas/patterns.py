@@ -51,7 +51,9 @@ class PatternError(FormatError):
 
 
 def pattern_options() -> jsonschema_rs.RegexOptions:
-    """Return the engine's options: linear in the text, bounded in memory."""
+    """Return the options for the engine of regular expressions. With them, the time of a match is linear in the length of the
+    text, and its memory is limited.
+    """
     return jsonschema_rs.RegexOptions(size_limit=SIZE_LIMIT, dfa_size_limit=SIZE_LIMIT)
 
 

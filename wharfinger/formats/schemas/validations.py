@@ -269,7 +269,9 @@ class _Reading:
 
 
 def _declared(schema: JsonObject) -> str:
-    """Return the one type that the schema declares; "" if the schema allows any type, several types, or null as well."""
+    """Return the single type that the schema declares. Return "" if the schema declares no type or several types, or allows
+    null.
+    """
     declared = types(schema)
     return declared[0] if len(declared) == 1 and schema.get("nullable") is not True else ""
 

@@ -70,7 +70,8 @@ class _Copying:
 class _Declared:
     """The properties of a schema, and their defaults.
 
-    The reference to the schema keeps it alive, so that no other schema gets its ``id``, which is the key of the cache.
+    The key of such an entry in the cache is the ``id`` of the schema. The reference to the schema keeps the schema alive, so
+    that no other schema gets the same ``id``.
     """
 
     schema: JsonObject
@@ -105,7 +106,7 @@ class _Defaulting(_Copying):
 
 
 def _removes_null(schema: JsonObject) -> bool:
-    """Return whether null is refused and there is no default to replace it."""
+    """Return whether a null value is removed, because the schema does not allow null and has no default to replace it."""
     return bool(types(schema)) and not is_nullable(schema) and schema.get("default") is None
 
 

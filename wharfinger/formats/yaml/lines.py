@@ -2,8 +2,8 @@
 
 :mod:`~wharfinger.formats.yaml.reader` decides what a document means. This module only finds places in the document, so it
 refuses nothing: if a text is not YAML, the places up to the fault are known. A member is on the line of its key. Some values
-have no line of their own (merged in, behind an alias, beyond the limits of depth or number). For these, the line of the nearest
-value around them is returned.
+have no line of their own: values that were merged in, values behind an alias, and values beyond the limits of depth or number.
+The line of the nearest value around such a value is returned instead.
 
 Messages name members in two ways: with the indexes of lists, and without them, as in the hook contract
 (:meth:`Lines.matching`).
@@ -24,7 +24,7 @@ _NO_KEY: Final = "?"
 """A stand-in for a key that is a list or a mapping, which JSON cannot have."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Keys and indexes from the root."""
+"""The path of a value: the keys and indexes that lead to it from the root of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class Lines:
         return self.first
 
     def matching(self, keys: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the path of every member whose path consists of these keys if indexes are ignored, in the order of the text."""
+        """Yield the path of every member that has these keys on its path. Indexes of lists on the path are ignored. The order
+        is that of the text.
+        """
         return (path for path in self.places if _keys(path) == keys and path and isinstance(path[-1], str))
 
     def named(self, text: str) -> int | None:

@@ -27,10 +27,10 @@ MAX_DOCUMENTS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class YamlLimits:
-    """Limits of one read.
+    """The limits for reading one text.
 
-    ``max_bytes`` is the size of the text; ``max_nodes`` (keys, values, lists and mappings) and ``max_characters`` are
-    counted over the whole stream with aliases written out, as the JSON would have them.
+    ``max_bytes`` limits the size of the text. ``max_nodes`` (keys, values, lists and mappings) and ``max_characters`` limit the
+    whole stream after each alias is replaced by its content, as in the resulting JSON.
     """
 
     max_bytes: int = DEFAULT_MAX_BYTES

@@ -48,7 +48,7 @@ class Refused(Exception):  # noqa: N818 - the reader turns it into its YamlError
 
 
 class Overflow(Refused):
-    """The stream exceeds a limit when its aliases are written out."""
+    """The stream exceeds a limit. An alias counts as a full copy of its anchor's value."""
 
 
 class _Mark(enum.Enum):

@@ -33,7 +33,9 @@ RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
 """A function that returns the fields of a new definition that a server would refuse, each with the reason."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
-"""The name in brackets in a server's ``properties[spec]``, for which :meth:`Lines.named` expects ``properties.spec``."""
+"""A name in brackets. A server's path has the form ``properties[spec]``, but :meth:`Lines.named` expects
+``properties.spec``.
+"""
 
 
 def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:

@@ -41,7 +41,7 @@ _SNAPSHOTS: Final = b"snapshots"
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The document that a hook printed, and the lines of its values."""
+    """The document that a hook printed, and the line in which each of its values stands."""
 
     name: str
     document: JsonObject
@@ -197,7 +197,9 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
 
 
 def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group: str) -> Iterator[LintFinding]:
-    """Yield a finding for each name in includeSnapshotsFrom that has no effect, such as a duplicate."""
+    """Yield a finding for each name in includeSnapshotsFrom that is a duplicate, or that the group includes anyway. Yield one
+    finding for the whole list if no event runs the hook for the binding.
+    """
     key, number = where[0], where[1]
     names = [str(name) for name in find_list(printed.document, key, number, "includeSnapshotsFrom")]
     grouped = {binding.name for binding in config.kubernetes if group and binding.group == group}
@@ -217,7 +219,7 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
 
 
 def _is_silent(binding: KubernetesBinding) -> bool:
-    """Return whether the binding only keeps a snapshot, and never runs the hook."""
+    """Return whether the binding never runs the hook, and only keeps a snapshot for other bindings."""
     return not binding.verbs and not binding.on_synchronization
 
 

@@ -118,6 +118,8 @@ def _refused_defaults(sources: Sources, definition: Definition) -> Iterator[Lint
 
 
 def _line_of(sources: Sources, definition: Definition, problem: Problem) -> int:
-    """Return the line that sets a value: ``values.yaml`` may have values at its top level, or under the package's name."""
+    """Return the line of ``values.yaml`` that sets a value, either at the top level or under the package's name; 1 if there is
+    no such line.
+    """
     lines = (sources.line(VALUES_FILE, where) for where in (f"{definition.camel}.{problem.path}", problem.path))
     return next((line for line in lines if line is not None), 1)

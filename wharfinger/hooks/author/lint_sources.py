@@ -53,7 +53,7 @@ def in_order(findings: Iterable[LintFinding]) -> tuple[LintFinding, ...]:
 
 @dataclass(slots=True)
 class Sources:
-    """The texts of a package and the lines of their values, each read once."""
+    """The content of the files of a package, and the lines on which the values in them are. Each file is read only once."""
 
     files: PackageFiles
     _texts: dict[str, bytes | None] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Sources:
         return self._texts[name]
 
     def documents(self, name: str) -> tuple[Lines, ...]:
-        """Return the lines of each document of a YAML file."""
+        """Return the line numbers of the values in each document of a YAML file."""
         if name not in self._lines:
             self._lines[name] = yaml_lines(self.text(name) or b"")
         return self._lines[name]

@@ -47,7 +47,7 @@ class Rendering:
 
 
 async def lint_templates(sources: Sources, definition: Definition, rendering: Rendering) -> list[LintFinding]:
-    """Check the templates. Raises RenderError, transient, if Helm cannot be run now."""
+    """Check the templates. Raises a transient RenderError if Helm cannot be run now."""
     if definition.chart is None:
         return []
     try:

@@ -62,7 +62,9 @@ class LintReport:
 
 
 async def lint_package(folder: Path, tools: LintTools, given: GivenSettings | None = None) -> LintReport:
-    """Lint the folder of a package. Raises PackageError, HookError or FilterError, transient, if that is not possible now."""
+    """Lint the folder of a package. Raises a transient PackageError, HookError or FilterError if the package cannot be linted
+    now.
+    """
     sources = await trio.to_thread.run_sync(_sources, folder)
     folder = sources.files.root
     checked = await check_package(folder, SettingsChecker(tools.filters, tools.rules), given, defaults=False)

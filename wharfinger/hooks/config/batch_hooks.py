@@ -100,7 +100,7 @@ def _batch_object(document: bytes) -> JsonObject:
 
 
 def _name_of(entry: JsonValue, number: int) -> str:
-    """Return the entry's own name, which becomes part of the hook's name in logs and metrics."""
+    """Return the name of one entry in the document of an executable. It becomes part of the hook's name in logs and metrics."""
     name = find_str(as_object(entry, f"hooks.{number}"), "metadata", "name")
     if len(name) > MAX_NAME or not name.isprintable():
         raise FormatError(
@@ -110,7 +110,7 @@ def _name_of(entry: JsonValue, number: int) -> str:
 
 
 def _config_of(entry: JsonValue, hook: str, scope: HookScope) -> HookConfig:
-    """Check one entry and return its configuration. Raises HookConfigError."""
+    """Check one entry of a batch hook's configuration, and return the configuration of its hook. Raises HookConfigError."""
     try:
         document = _as_version_1(as_object(entry, "its configuration"))
     except FormatError as error:
@@ -152,8 +152,8 @@ def _kubernetes(item: JsonObject) -> JsonObject:
 
 
 def _settings(settings: JsonValue) -> JsonValue:
-    """Rewrite the settings for version 1. Here both fields are optional, but in version 1 they are required. Here an interval may
-    also be a number of nanoseconds.
+    """Rewrite the settings of a batch hook as settings of version 1. A missing field is added, because version 1 requires both
+    fields. An interval that is a number of nanoseconds gets a unit.
     """
     if not isinstance(settings, dict):
         return settings

@@ -126,7 +126,7 @@ class AdmissionBinding:
 
 @dataclass(frozen=True, slots=True)
 class ConversionBinding:
-    """The versions of a custom resource that the hook converts (§1.4.5).
+    """The binding of a hook that converts a custom resource between versions (spec hook-protocol §1.4.5).
 
     ``conversions`` are pairs of a source version and a target version. A version is short (``v1``) or full (``group/v1``).
     """

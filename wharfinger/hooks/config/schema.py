@@ -17,8 +17,8 @@ MAX_BINDINGS: Final = 256
 MAX_NAMES: Final = 100
 """The limit for the names in one ``matchNames``: each name costs a watch."""
 MAX_RULES: Final = 100
-"""The limit for the rules and match conditions of one webhook, for the API groups, API versions and resources of one rule, and
-for the conversions of one binding.
+"""One limit for several lists: the rules and the match conditions of one webhook, the API groups, API versions and resources of
+one rule, and the conversions of one binding.
 """
 _UINT32: Final = range(2**32)
 

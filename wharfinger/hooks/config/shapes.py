@@ -64,7 +64,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """A property that the contract defines but does not allow here; ``why`` says where it belongs."""
+    """A property that the contract defines but does not allow here; ``why`` is the reason, for messages."""
 
     why: str
 
@@ -153,7 +153,7 @@ def _mistyped(value: JsonValue, wanted: str, path: str) -> str:
 
 
 def _type(value: JsonValue) -> str:
-    """Return the type of a value in the words of OpenAPI. For an integer, too, it is "number"."""
+    """Return the OpenAPI name of a value's type. The type of an integer is returned as "number", too."""
     match value:
         case None:
             return "null"

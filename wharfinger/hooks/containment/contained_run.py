@@ -33,7 +33,7 @@ TEMPORARY: Final = "tmp"
 
 
 class Cell:
-    """The contained environment of one run of a hook."""
+    """The containment of one run of a hook: its user and its sandbox, if it has them."""
 
     def __init__(self, containment: Containment, hook: str, lease: Lease | None) -> None:
         self._containment = containment
@@ -106,9 +106,8 @@ class Cell:
         return tuple(sorted(found)) if found else tuple(sorted({program.parent, cwd}))
 
     def _socket(self) -> Path | None:
-        """Return the daemon's socket if it must be covered, because the hook could open it.
-
-        A run with a user of its own cannot open it.
+        """Return the daemon's socket if a sandbox must hide it from the hook; None if no socket exists, or if the run has a
+        user of its own, who cannot open the socket.
         """
         socket = self._containment.socket
         return socket if socket is not None and self.user is None and socket.is_socket() else None
@@ -121,9 +120,7 @@ class Cell:
 
 
 async def try_cell(containment: Containment) -> None:
-    """Test the containment before any hook depends on it: run a program that does nothing in a cell. Raises HookError if that
-    fails.
-    """
+    """Test the containment before any hook depends on it: run ``/bin/true`` contained. Raises HookError if the run fails."""
     async with open_cell(containment, _TRIAL) as cell:
         command = await cell.command(("/bin/true",), Path("/usr"), {})
         try:
@@ -138,7 +135,7 @@ async def try_cell(containment: Containment) -> None:
 
 @asynccontextmanager
 async def open_cell(containment: Containment, hook: str) -> AsyncIterator[Cell]:
-    """Yield the cell of a run of ``hook``. Raises HookError if no user is available for it."""
+    """Yield the containment of one run of ``hook``. Raises HookError if the run needs a user of its own, and none is free."""
     if containment.users is None:
         yield Cell(containment, hook, None)
         return

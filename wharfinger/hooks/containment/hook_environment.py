@@ -64,7 +64,7 @@ class AskedVariable:
         return f"{self.name}{_ANY}" if self.is_prefix else self.name
 
     def matches(self, name: str) -> bool:
-        """Return whether the option names this variable of the daemon."""
+        """Return whether this use of ``--hook-env`` names a variable of the daemon's environment."""
         if not self.is_prefix:
             return name == self.name
         return name.startswith(self.name) and not name.startswith(_OF_A_CLUSTER)
@@ -134,9 +134,10 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """Return ``variables``. If they set a proxy, ``host`` is added to NO_PROXY in the result.
+    """Return a copy of ``variables``. If they set a proxy, ``host`` is added to NO_PROXY in the copy.
 
-    ``host`` is the host of the API server if the daemon reaches it without a proxy: hooks must do the same.
+    ``host`` is the host of the API server if the daemon reaches it without a proxy, because hooks must not use a proxy either;
+    otherwise it is empty.
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)

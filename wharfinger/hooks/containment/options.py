@@ -35,7 +35,7 @@ class ContainmentError(Exception):
 
 
 def add_containment_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to a command's parser; `containment_of` reads them."""
+    """Add the options about the containment of hooks to a command's parser; `containment_of` reads them."""
     group = parser.add_argument_group(
         "containment of hooks", "limits on runs of hooks; a SIZE is a number of bytes, or a number with Ki, Mi or Gi"
     )

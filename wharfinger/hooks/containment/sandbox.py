@@ -40,7 +40,7 @@ def sandboxed(
 
     The sandbox hides the contents of ``state_dir``, ``/tmp`` and ``/var/tmp``. ``shown`` are paths that the hook may read
     although they are in one of these folders; none of them may be a link. ``writable`` is a folder into which the hook may
-    write. ``socket`` is the daemon's socket if it must be covered, or None.
+    write. ``socket`` is the daemon's socket if the sandbox must hide it, too, or None.
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]

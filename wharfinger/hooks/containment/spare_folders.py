@@ -24,7 +24,7 @@ _MODE: Final = 0o700
 
 
 class SpareFolders:
-    """The spare folders in ``scratch``; at most AT_MOST."""
+    """The empty folders in ``scratch`` that are kept for later runs, at most AT_MOST."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch

@@ -15,7 +15,7 @@ _KINDS: Final = (("shm", "shmid"), ("msg", "msqid"), ("sem", "semid"))
 
 
 def remove_ipc_of(uid: int) -> None:
-    """Remove the objects that belong to the user or were made by it. Objects that cannot be removed are kept."""
+    """Remove the System V IPC objects that the user owns or has created. Objects that cannot be removed are kept."""
     system = ctypes.CDLL(None)
     for kind, identifier in _KINDS:
         for number in _of_user(kind, identifier, uid):

@@ -19,7 +19,9 @@ from wharfinger.hooks.metrics.run_metrics import RUN_METRICS, HookRunSample, Run
 from wharfinger.hooks.metrics.store import MetricLimits, MetricStatistics, MetricStore, Refused
 
 GLOBAL: Final = "global"
-"""The ``package`` of the global hooks, which belong to no package. Their series have no label with this name."""
+"""The value of ``package`` that stands for the global hooks, which belong to no package. Their series have no label for the
+package.
+"""
 MAX_WARNINGS: Final = 20
 """The limit for warnings of one run."""
 

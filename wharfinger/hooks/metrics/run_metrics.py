@@ -110,14 +110,16 @@ _OUTCOMES: Final = (
 
 
 class RunMetrics:
-    """The counts of runs: for each package since its hooks were started, and in the common row since the start of the daemon."""
+    """The counts of runs of hooks. Rows of a package count since its hooks were started. When there are too many rows, further
+    runs are counted in one common row, which counts since the start of the daemon.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[_Key, _Row] = {}
         self._of_package: dict[str, int] = {}
 
     def ran(self, run: HookRunSample) -> None:
-        """Count one run."""
+        """Count one run of a hook."""
         row = self._row(_Key(*map(plain_text, (run.package, run.hook, run.binding, run.queue))))
         row.outcomes[run.outcome] += 1
         row.wall.observe(run.wall_s)

@@ -41,11 +41,11 @@ RESERVED_PREFIX: Final = "wharfinger_"
 """The prefix of the daemon's own metrics."""
 MAX_COUNTER: Final = 2**63
 _LINE: Final = 64
-"""The most bytes that a line has besides its name and labels: braces, the value, the bound of a bucket. The header line of a
-family, too, has at most this many bytes besides its name.
+"""The largest number of bytes that a line has in addition to its name and labels: the braces, the value, and the bound of a
+bucket. The header line of a family, too, has at most this many bytes in addition to its name.
 """
 _LABEL: Final = 4
-"""The bytes of a label without its name and value."""
+"""The number of bytes that a label takes besides its name and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _Series:
 
 @dataclass(slots=True)
 class _Family:
-    """The part of a family that one package publishes: its series of this name."""
+    """The series of one metric name that one package publishes."""
 
     name: str
     series: dict[Labels, _Series] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class MetricStore:
             self.expire(package, group)
 
     def statistics(self) -> MetricStatistics:
-        """Return the current size."""
+        """Return the number of packages with metrics, the number and the size of their series, and the number of refusals."""
         return MetricStatistics(len(self._packages), self._series, self._bytes, self._refused)
 
     def lines(self) -> Iterator[str]:
@@ -323,7 +323,7 @@ def _names(name: str, kind: MetricKind) -> tuple[str, ...]:
 
 
 def _published(operation: Publication, before: float | Histogram | None) -> float | Histogram:
-    """Return the value of a series after the operation. Raises Refused."""
+    """Return the new value of a series after an operation; ``before`` is its previous value. Raises Refused."""
     match operation:
         case Set():
             return operation.value

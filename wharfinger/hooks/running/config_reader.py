@@ -125,7 +125,7 @@ class ProcessConfigReader:
 
 
 def _question(hook: HookFile) -> tuple[str, ...]:
-    """Return the arguments that ask for a configuration."""
+    """Return the arguments with which a hook is run to print its configuration."""
     return BATCH_ARGUMENTS if hook.batch else CONFIG_ARGUMENTS
 
 

@@ -33,8 +33,9 @@ _MAX_AT_ONCE: Final = 4
 
 
 class HookKind(StrEnum):
-    """The kind of a hook: a file of its own, a hook in a batch (an executable with several hooks), or a further command of a
-    batch, which reports the readiness of the package or checks its settings.
+    """The kind of a hook. SHELL is a hook with a file of its own, and BATCH a hook in an executable with several hooks.
+    READINESS and SETTINGS_CHECK are further commands of such an executable: they report the readiness of the package, or check
+    its settings.
     """
 
     SHELL = "shell"
@@ -134,7 +135,7 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
 
 class _Asking:
     """The shared state of several tasks that ask hooks for their configurations, in order. If a hook fails, the hooks after it
-    need not answer, because only the error of the first failed hook is reported.
+    in this order need not answer, because only the first failed hook is reported.
     """
 
     def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader, scope: HookScope) -> None:

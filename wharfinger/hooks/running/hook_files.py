@@ -65,8 +65,8 @@ def find_hook_files(
     """Return the hooks in the folder ``package``; without a ``hooks`` folder in it, there are none.
 
     Global hooks may be in ``package`` itself. ``batch`` are the paths, relative to the package, that the package declares as
-    batches. Raises HookError if one of them is not a hook, or if there are too many or too deeply nested files; OSError if a
-    folder cannot be read.
+    batches. Raises HookError if the file at one of these paths is not a hook, or if there are too many or too deeply nested
+    files. Raises OSError if a folder cannot be read.
     """
     package = package.resolve()
     root, prefix = package / FOLDER, FOLDER
@@ -133,7 +133,9 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _fault(path: Path, entry: os.stat_result) -> str | None:
-    """Return why this file is not a hook: None if it is a hook, "" if nothing suggests that it should be one."""
+    """Return the reason why a file is not used as a hook; None if it is a hook, and "" if its name shows that it is not meant
+    as one.
+    """
     if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
         return ""
     try:
@@ -163,7 +165,9 @@ def _programs_in_lib(root: Path, prefix: str) -> list[str]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Return whether this is a compiled executable without extension. An unreadable file is reported later, when it is run."""
+    """Return whether a file is an ELF executable without an extension. A file that cannot be read is reported later, when it
+    is run.
+    """
     if path.suffix:
         return False
     try:

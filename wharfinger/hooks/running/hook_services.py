@@ -104,7 +104,9 @@ class HookServices:
             self._schedules.add(hooks.package, crontab)
 
     async def stop(self, package: str) -> None:
-        """Stop ticks and events of a package; return when its monitors have ended. Unknown packages are ignored."""
+        """Stop the schedules and the watches of a package's hooks, and wait until the watches have ended. Do nothing for an
+        unknown package.
+        """
         self._schedules.remove(package)
         self._scheduled.discard(package)
         service = self._services.get(package)
@@ -113,7 +115,7 @@ class HookServices:
             await service.ended.wait()
 
     def close(self) -> None:
-        """Refuse further starts. `open_hook_services` calls this at its end."""
+        """Refuse to start the hooks of further packages. `open_hook_services` calls this at its end."""
         self._closing = True
 
     def with_schedules(self) -> tuple[PackageHooks, ...]:
@@ -122,7 +124,7 @@ class HookServices:
         return tuple(hooks for hooks in found if hooks is not None)
 
     def tick(self, crontab: str) -> None:
-        """Call the callback for a schedule that is due."""
+        """Report the tick of a crontab to the callback that `listen` has set."""
         if self._on_tick is not None:
             self._on_tick(crontab)
 
@@ -175,7 +177,8 @@ async def open_hook_services(
     now: Callable[[], datetime],
     zone: tzinfo,
 ) -> AsyncIterator[HookServices]:
-    """Yield hook services while the body runs, and stop them all at its end. Call `listen` before the first start.
+    """Yield hook services while the body runs, and stop them all at its end. Call `HookServices.listen` before
+    `HookServices.start`.
 
     ``watches`` are shared with the rest of the daemon, and outlast these services.
     """

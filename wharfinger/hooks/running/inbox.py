@@ -132,6 +132,6 @@ def essential(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
 
 
 def _verbs(change: Change[tuple[int, Occurrence]]) -> frozenset[WatchVerb]:
-    """Return the kinds of events that the binding of a change reports."""
+    """Return the kinds of watch events that the change's binding asks for; empty if the binding does not watch objects."""
     binding = change.payload[1].binding
     return binding.verbs if isinstance(binding, KubernetesBinding) else frozenset()

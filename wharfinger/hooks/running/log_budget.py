@@ -13,12 +13,14 @@ BURST_CHARS: Final = 1024 * 1024
 LINES_PER_S: Final = 2.0
 CHARS_PER_S: Final = 2048.0
 OPEN_AGAIN: Final = 0.1
-"""The part of each bucket that must be full before lines are logged again."""
+"""The fraction of each bucket that must be refilled before lines are logged again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogBudget:
-    """The remaining budget of one hook at the time ``at``, and the number of lines ``left_out`` since the last report."""
+    """The number of lines and characters that one hook may still log, at the time ``at``. ``left_out`` is the number of lines
+    that were left out since the last report.
+    """
 
     lines: float = BURST_LINES
     chars: float = BURST_CHARS
@@ -34,7 +36,7 @@ class LogBudget:
         return replace(budget, lines=budget.lines - 1, chars=budget.chars - chars), True
 
     def report(self) -> "tuple[LogBudget, int]":
-        """Return the budget after a report of the lines left out, and their number."""
+        """Return the number of lines left out since the last report, for a report now, and the budget with this count reset."""
         return replace(self, left_out=0), self.left_out
 
     def _refilled(self, now: float) -> "LogBudget":

@@ -38,7 +38,7 @@ class LineBuffer:
     """A buffer that joins the pieces of one stream to lines; it holds at most one line of MAX_LINE_CHARS."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
-        """Call ``on_line`` with each complete line, with its indentation."""
+        """Set the function that gets each complete line. The indentation of the line is kept."""
         self._on_line = on_line
         self._kept = bytearray()
         self._cut = False
@@ -79,7 +79,7 @@ class LogLines:
         """Keep at most ``max_chars`` characters and MAX_LINES lines.
 
         ``on_line`` is called with every line as soon as it is complete, whether it is kept or not; ``also_stdout`` and
-        ``also_stderr`` are called with the lines of one stream.
+        ``also_stderr`` are called in the same way, but only with the lines of their stream.
         """
         self.stdout = LineBuffer(self._both(also_stdout))
         self.stderr = LineBuffer(self._both(also_stderr))

@@ -37,7 +37,7 @@ _LEVELS: Final[dict[str, Level]] = {
 
 
 class RecordBuffer:
-    """A buffer that makes records from the lines of one stream."""
+    """A buffer that makes log records from the lines of one stream. A JSON object may span several lines."""
 
     def __init__(self, stream: Literal["stdout", "stderr"], on_record: Callable[[LogRecord], None]) -> None:
         self._stream = stream
@@ -59,7 +59,9 @@ class RecordBuffer:
             self._hold(line)
 
     def end(self) -> None:
-        """Emit the lines held back as text, not as an object. Call this at the end of the stream."""
+        """Emit the lines that were held back because they begin a JSON object: each becomes a record of text. Call this at the
+        end of the stream.
+        """
         held, self._held = self._held, []
         self._chars = self._depth = 0
         for line in held:

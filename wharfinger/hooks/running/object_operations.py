@@ -72,7 +72,7 @@ class Create:
     if_exists: IfExists
 
     def __str__(self) -> str:
-        """Return the beginning of a failure's message."""
+        """Return the text with which an error message about this operation begins."""
         return f"Create object {self.target}"
 
 
@@ -87,7 +87,7 @@ class Delete:
     wait: bool
 
     def __str__(self) -> str:
-        """Return the beginning of a failure's message."""
+        """Return the text with which an error message about this operation begins."""
         return f"Delete object {self.target}"
 
 
@@ -102,7 +102,7 @@ class JqPatch:
     ignore_hook_error: bool
 
     def __str__(self) -> str:
-        """Return the beginning of a failure's message."""
+        """Return the text with which an error message about this operation begins."""
         return f"Filter object {self.target}"
 
 
@@ -117,7 +117,7 @@ class MergePatch:
     ignore_hook_error: bool
 
     def __str__(self) -> str:
-        """Return the beginning of a failure's message."""
+        """Return the text with which an error message about this operation begins."""
         return f"Patch object {self.target}"
 
 
@@ -132,7 +132,7 @@ class JsonPatch:
     ignore_hook_error: bool
 
     def __str__(self) -> str:
-        """Return the beginning of a failure's message."""
+        """Return the text with which an error message about this operation begins."""
         return f"Patch object {self.target}"
 
 
@@ -218,7 +218,7 @@ def _target_of(obj: JsonObject, if_exists: IfExists) -> Target:
 
 
 def _options(document: JsonObject) -> tuple[str, bool, bool]:
-    """Return ``subresource``, ``ignoreMissingObject``, ``ignoreHookError``."""
+    """Return the options of an operation: ``subresource``, ``ignoreMissingObject`` and ``ignoreHookError``."""
     subresource = find_str(document, "subresource").strip("/")
     if subresource and not _SUBRESOURCE.fullmatch(subresource):
         raise FormatError(f"subresource: {subresource[:60]!r} is not a subresource such as status")

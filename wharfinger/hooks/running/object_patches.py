@@ -70,7 +70,7 @@ class OperationFailure:
     transient: bool
 
     def __str__(self) -> str:
-        """Return the message: ``Create object v1/ConfigMap/ns/name: …``."""
+        """Return the message, such as ``Create object v1/ConfigMap/ns/name: …``."""
         return self.message
 
 
@@ -225,10 +225,10 @@ class _Patcher:
         return ObjectKey(resource, namespace, target.name)
 
     async def _placed(self, obj: JsonObject) -> JsonObject:
-        """Return the object.
+        """Return the object of an operation, with a namespace if it is needed.
 
-        If it comes from an Application's hook and names no namespace, it gets the Application's namespace. Raises OperationError
-        if it does not belong to this namespace.
+        In an Application's hook, an object that names no namespace gets the Application's namespace. Raises OperationError if
+        the object does not belong to this namespace.
         """
         if self.namespace is None:
             return obj

@@ -94,7 +94,7 @@ class PackageHooks:
         return self._monitors[hook.name, number]
 
     def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
-        """Return whether successful runs have shown the hook all changes that the monitor of the binding has observed."""
+        """Return whether the hook has got, in successful runs, all changes that the monitor of the binding has observed."""
         waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
         return self.monitor(hook, binding).settled and not waits
 
@@ -121,7 +121,7 @@ class PackageHooks:
     def synchronization(self, hook: Hook, *bindings: KubernetesBinding) -> tuple[Context, ...]:
         """Return the contexts of the first run for these bindings.
 
-        The bindings must be one group from `contexts.synchronized_together`.
+        The bindings must be those of one run, as `contexts.synchronized_together` groups them.
         """
         objects = [self.monitor(hook, binding).synchronize() for binding in bindings]
         read = self._included(hook, bindings)

@@ -100,8 +100,10 @@ def _results(data: bytes, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
 
 
 def _program_files(run: HookRun) -> Iterator[Path]:
-    """Yield the folders and plain files in the hook's folder, and relative links that stay inside of it. Raises HookError if they
-    are too large or too many.
+    """Yield the paths of the folders, the regular files and the relative links in the hook's folder. Links that lead out of the
+    folder are skipped.
+
+    Raises HookError if these are too many, or too large in total.
     """
     size = count = 0
     for folder, folders, names in os.walk(run.cwd):

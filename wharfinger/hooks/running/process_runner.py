@@ -61,8 +61,8 @@ MAX_LOG_CHARS: Final = 1024 * 1024
 REMOVE_S: Final = 10.0
 """The time for which a run waits until its folder is removed; a longer removal continues in the background."""
 REMOVE_CANCELLED_S: Final = 0.2
-"""The time for which a cancelled run waits for the removal. This time is short, because the work after the run must begin
-within a second.
+"""The time for which a cancelled run waits for the removal of its folder. This time is short, because the work after the run
+must begin within a second.
 """
 _MAX_FILE_WORKERS: Final = 8
 
@@ -99,8 +99,8 @@ class ProcessHookRunner:
         hook requests this. Without them, each run is a new process. ``pods`` runs hooks in pods; without it, a hook that asks for
         a pod fails.
 
-        ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
-        cluster or a home overrides the variable of the run.
+        ``environment`` has the variables that every hook gets; by default, these are the allowed variables of this process. A
+        variable in it that names a cluster or a home overrides the variable of the run.
         """
         self._scratch = scratch
         self._containment = containment
@@ -238,7 +238,9 @@ class ProcessHookRunner:
         return {KUBECONFIG: os.devnull, **access, **self._environment, **run.environment}
 
     def _of_this_run(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
-        """Return the variables that differ between runs: the files, and the home unless another one is configured."""
+        """Return the variables whose values differ between runs: those that name the files of the run, and HOME unless it is
+        configured.
+        """
         named = HOME in self._environment or HOME in run.environment
         return {**({} if named else {HOME: str(folder.path)}), **folder.variables(), **trace_variables(run)}
 

@@ -51,7 +51,7 @@ def read_object_patches(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
 
 
 def read_metrics(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
-    """Read METRICS_PATH (§3.2): operations as a stream of JSON objects."""
+    """Read the content of the file METRICS_PATH (spec hook-protocol §3.2): operations as a stream of JSON objects."""
 
     def read() -> list[JsonValue]:
         documents = read_json_stream(data, what="metrics")

@@ -59,7 +59,7 @@ OUTPUTS: Final[Mapping[str, str]] = {
 class RunFolder:
     """The folder of one run of ``hook``. ``answers`` are variables that name further output files, in addition to OUTPUTS.
 
-    ``has_kubeconfig`` is true if its inputs include a kubeconfig.
+    ``has_kubeconfig`` is True if the folder contains a kubeconfig for the hook.
     """
 
     hook: str
@@ -73,11 +73,15 @@ class RunFolder:
         return {variable: str(self.path / name) for variable, name in {**self.inputs(), **self.outputs()}.items()}
 
     def inputs(self) -> dict[str, str]:
-        """Return the files that are written for the hook, as a map from each variable to a file name in the folder."""
+        """Return the names of the input files, which are written for the hook. Each key is the environment variable that names
+        the file.
+        """
         return {**INPUTS, **({KUBECONFIG: KUBECONFIG_FILE} if self.has_kubeconfig else {})}
 
     def outputs(self) -> dict[str, str]:
-        """Return the files that the hook may write, as a map from each variable to a file name in the folder."""
+        """Return the names of the output files, which the hook may write. Each key is the environment variable that names the
+        file.
+        """
         return {**OUTPUTS, **{variable: f"answer-{number}" for number, variable in enumerate(self.answers, 1)}}
 
     def read(self, variable: str) -> bytes:

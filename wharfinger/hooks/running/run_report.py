@@ -21,14 +21,16 @@ from wharfinger.hooks.watching.json_stream import MAX_BYTES
 
 GLOBAL: Final = "global"
 ADMISSION: Final = ("ADMISSION_RESPONSE_PATH", "VALIDATING_RESPONSE_PATH")
-"""The two names of the same file in the contract."""
+"""The two variables of the hook contract that name the file for the answer of an admission webhook. Both name the same file."""
 CONVERSION: Final = "CONVERSION_RESPONSE_PATH"
 ANSWERS: Final = (*ADMISSION, CONVERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A run, and the given values after its patches; ``problems`` says why a patch is refused."""
+    """The results of a run. ``values`` and ``config_values`` are the given values after the patches of the hook; ``problems``
+    names each patch that the daemon would refuse, and the reason.
+    """
 
     outcome: HookOutcome
     values: JsonObject

@@ -40,11 +40,11 @@ class HookRun:
 
     ``argv`` are the arguments after the executable. Most hooks have no arguments; if the executable is an interpreter, the
     argument is the hook's file. ``environment`` is added to the variables of all hooks; the variables of the contract override
-    it. ``answers`` are the variables of further files that the run may write; their content is returned unchanged. ``wall_s`` is
-    a further time limit in addition to the runner's; the shorter one applies. With ``credentials``, the hook may act on the
-    daemon's cluster with the daemon's rights. ``pool`` is the kind of process that the hook asks for; ``owner`` is its
-    package, for which a persistent process is kept. If ``worker_pool`` names a WorkerPool of ``namespace``, the hook runs in
-    one of its pods.
+    it. ``answers`` are names of environment variables: each names a further file that the run may write, and whose content is
+    returned unchanged. ``wall_s`` is a time limit in addition to the runner's; the shorter one applies. With ``credentials``,
+    the hook may act on the daemon's cluster with the daemon's rights. ``pool`` is the kind of process that the hook asks for;
+    ``owner`` is its package, for which a persistent process is kept. If ``worker_pool`` names a WorkerPool of ``namespace``,
+    the hook runs in one of its pods.
     """
 
     name: str

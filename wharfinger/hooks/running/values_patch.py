@@ -91,10 +91,11 @@ def _check_place(operation: JsonObject, number: int, root: str) -> None:
 
 
 def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: JsonObject) -> tuple[JsonValue, ...]:
-    """Return ``stored`` followed by ``new``, as short as possible: ``add`` and ``remove`` only, parents before members.
+    """Return the operations of ``stored`` and then ``new`` as one patch that is as short as possible. It has only ``add`` and
+    ``remove`` operations, and an operation on a parent precedes those on its members.
 
-    ``values`` are the values that ``new`` was made for (with ``stored`` applied). Raises ValuesPatchError if ``new``
-    does not apply, or the result is too long.
+    ``values`` are the values after ``stored``, to which ``new`` applies. Raises ValuesPatchError if ``new`` does not apply, or
+    the result is too long.
     """
     document = to_json(values)
     kept = _Kept()
@@ -128,7 +129,9 @@ def reapplied(values: JsonObject, stored: Sequence[JsonValue]) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One ``add`` or ``remove``. ``list_at`` is the path of the outermost list around it; None if there are only objects."""
+    """One ``add`` or ``remove`` operation of a stored patch. ``list_at`` is the path of the outermost list that contains the
+    target of the operation; None if the target is not inside a list.
+    """
 
     op: str
     pointer: str
@@ -148,7 +151,9 @@ class _Entry:
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 
     def place(self) -> _Path:
-        """Return the sort key; all operations in one list have the same key, so that they keep their order."""
+        """Return the key by which operations are sorted. All operations inside of one list have the same key, because their
+        order matters, and sorting keeps the order of equal keys.
+        """
         return self.path if self.list_at is None else self.list_at
 
     def as_operation(self) -> JsonObject:
@@ -157,8 +162,8 @@ class _Entry:
 
 
 def _list_at(document: JsonValue, path: _Path) -> _Path | None:
-    """Return the path of the first list on the path; if a part of the path is missing, a step that could be an index counts as an
-    index.
+    """Return the path of the first list that ``path`` leads through; None if it leads through no list. In a part of the path
+    that the document does not have, a list is assumed before a step that could be an index.
     """
     for depth, step in enumerate(path):
         if isinstance(document, list):
@@ -192,7 +197,9 @@ def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
 
 
 def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
-    """For each list with too many operations, replace these by one operation that sets the complete list."""
+    """For each list that has more than MAX_IN_LIST operations, replace all of these operations by one that sets the complete
+    list.
+    """
     counts = Counter(entry.list_at for entry in kept.entries() if entry.list_at is not None)
     for place, count in counts.items():
         found, value = value_at(document, place)
@@ -231,7 +238,9 @@ def _prefixes(path: _Path) -> list[_Path]:
 
 
 def _apply(document: JsonValue, entry: _Entry) -> bool:
-    """Change the document in place; return False, with nothing changed, if the operation does not fit it."""
+    """Apply the operation to the document, in place. Return False if the operation does not fit the document, which is then
+    unchanged.
+    """
     found, holder = value_at(document, entry.path[:-1])
     last = entry.path[-1]
     if not found:

@@ -58,7 +58,7 @@ def schedule(binding: ScheduleBinding, snapshots: Snapshots) -> Context:
 
 
 def synchronization(binding: KubernetesBinding, objects: Sequence[Item], snapshots: Snapshots) -> Context:
-    """Return the context with all objects of a binding, before its first event."""
+    """Return the context of a Synchronization, which has all objects of a binding. It precedes all events of the binding."""
     if binding.group:
         return _group(binding, snapshots)
     return {
@@ -119,7 +119,9 @@ def conversion(
 
 
 def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
-    """Combine contexts for one run. If consecutive contexts have the same group, keep only the last of them (§2.3)."""
+    """Combine contexts for one run. If consecutive contexts have the same group, keep only the last of them (spec hook-protocol
+    §2.3).
+    """
     kept = [context for context, following in pairwise(contexts) if not _same_group(context, following)]
     return (*kept, *contexts[-1:])
 

@@ -54,6 +54,6 @@ class Filters(Protocol):
     async def apply_text(self, program: str, text: bytes) -> bytes:
         """Run a program on a JSON text and return canonical JSON text; this process does not parse the input.
 
-        Otherwise like `apply`. Raises FilterError, also if the input is not JSON.
+        The number of results is handled as in `apply`. Raises FilterError, also if the input is not JSON.
         """
         ...

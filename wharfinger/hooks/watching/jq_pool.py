@@ -101,7 +101,9 @@ class _Job:
                 self._turn.release()
 
     def fail(self, why: str, *, transient: bool, at_once: bool = False, late: bool = False) -> None:
-        """Report to the caller that there is no answer."""
+        """End the request with a FilterError for ``why``, unless it has a result already. The keywords become attributes of the
+        error.
+        """
         self.finish(FilterError(self.program, why, transient=transient, at_once=at_once, late=late))
 
     def shut_down(self) -> None:
@@ -129,11 +131,11 @@ class OwnedFilters:
         return self._pool.of(owner)
 
     async def check(self, program: str) -> None:
-        """Compile a program, like JqPool. Raises FilterError."""
+        """Compile a program, after the owner's earlier requests. Raises FilterError."""
         await self._pool.ask(JqRequest(program, None), self._owner)
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Run a program on a value, like JqPool. Raises FilterError."""
+        """Run a jq program on a value (see JqPool.apply). Raises FilterError."""
         return await self._pool.run(program, value, self._owner)
 
     async def apply_text(self, program: str, text: bytes) -> bytes:
@@ -174,7 +176,7 @@ class JqPool:
         return await self.run_text(program, text, None)
 
     async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
-        """Do the work of `apply`, when it is the owner's turn."""
+        """Run a program on a value as `apply` does, when it is the owner's turn."""
         try:
             text = canonical_json(value)  # sorted keys, because gojq goes through an object in this order
         except FormatError as error:

@@ -64,7 +64,8 @@ LIST_FILTERS: Final = 8
 """The number of objects of the first list that are filtered at the same time."""
 
 PLAIN: Final = 64
-"""The number of changes that wait for the filter with uncompressed objects. The objects of further changes are compressed."""
+"""The number of changes that may wait for the filter with uncompressed objects. While more changes wait, the objects of new
+changes are compressed."""
 
 _VERBS: Final = {
     WatchType.ADDED: WatchVerb.ADDED,
@@ -175,8 +176,8 @@ class Monitor:
         return listed and not self._locked and not self._taking and not len(self._inbox)
 
     def checksum(self) -> str:
-        """Return ``sha256:…`` of the objects that the hook would be shown. The checksum is the same in any process. It covers
-        the binding and, for each object, the content whose change is an event.
+        """Return a checksum (``sha256:…``) of the objects that the hook would get in a Synchronization. It covers the binding
+        and, for each object, the content whose change is an event. The checksum is the same in every process.
         """
         total = hashlib.sha256(canonical_json(_shown(self.binding, self._namespace)))
         for key in sorted(self._table, key=lambda key: (key.namespace, key.name)):
@@ -304,7 +305,9 @@ class Monitor:
         self._table, self._snapshot = table, None
 
     async def _take(self, change: Change[Sighting | None]) -> None:
-        """Filter one change, and put the result into the table."""
+        """Apply the binding's filter to one changed object, and put the result into the table. If the filter fails, the change
+        is dropped, except for a deletion.
+        """
         try:
             entry = None if change.payload is None else await self._entry(change.payload)
         except FilterError as error:
@@ -366,7 +369,7 @@ class Monitor:
 
 
 def _namespace_selector(binding: KubernetesBinding) -> str:
-    """Return the field by which a binding selects namespaces; empty if it selects all of them."""
+    """Return the name of the field with which a binding selects namespaces; empty if it selects all namespaces."""
     asked = binding.namespaces
     if asked is None:
         return ""

@@ -1,14 +1,14 @@
-"""A queue of changes of objects, with a limit on its length.
+"""A queue of changes of objects (a backlog), with a limit on its length.
 
-Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only the changes that
-still matter are kept for *each object*: at most the first and the last one. An object that was created and deleted in between is
-forgotten. The reduction is done when the limit is exceeded, and again each time the number of remaining changes has doubled. So
-the size of a backlog is at most the limit or, if that is more, four times the number of objects that existed when it began or
-exist now. Objects that were created and deleted meanwhile take no place; an object that changes a thousand times a second takes
-two places.
+Up to a limit every change is kept, so a hook that was busy for a moment gets each change. Beyond the limit, only the changes
+that still matter are kept for *each object*: at most the first and the last one. An object that was created and deleted in
+between is forgotten. The reduction is done when the limit is exceeded, and again each time the number of remaining changes has
+doubled. So the size of a backlog is at most the limit or, if that is more, four times the number of objects that existed when
+it began or exist now. Objects that were created and deleted meanwhile take no place; an object that changes a thousand times a
+second takes two places.
 
-A reduced backlog is still consistent: each object is Added before it is Modified, and is Deleted only if the receiver of
-the changes knows the object. A reduction produces only requested verbs: if Modified was not requested, only the last of several
+A reduced backlog is still consistent: each object is Added before it is Modified, and is Deleted only if the receiver of the
+changes knows the object. A reduction produces only requested verbs: if Modified was not requested, only the last of several
 Added changes of an object is kept.
 """
 
@@ -36,7 +36,9 @@ class Change(Generic[Payload]):
 
 
 class Backlog(Generic[Payload]):
-    """A queue of changes. A reduction produces only the given verbs; ``reduced`` counts the changes that it dropped."""
+    """A queue of changes. If it exceeds its limit, superfluous changes of each object are dropped, and only changes with one of
+    ``verbs`` take their place. ``reduced`` counts the dropped changes.
+    """
 
     def __init__(self, limit: int = LIMIT, verbs: frozenset[WatchVerb] = frozenset(WatchVerb)) -> None:
         self._limit = self._reduce_at = limit
@@ -91,7 +93,7 @@ def reduced(
 
 
 def _ends(story: list[tuple[int, Change[Payload]]], verbs: frozenset[WatchVerb]) -> list[tuple[int, Change[Payload]]]:
-    """Return at most two changes that have the same effect as a whole story."""
+    """Return at most two changes that have the same effect as all changes of a story (see `reduced`)."""
     if len(story) == 1:
         return story
     (_, first), (number, last) = story[0], story[-1]

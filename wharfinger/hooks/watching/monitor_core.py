@@ -27,7 +27,7 @@ class Item:
     filter_result: PackedJson | None
 
     def fields(self) -> dict[str, PackedJson]:
-        """Return the fields under their names in the contract (§2.1)."""
+        """Return the fields that are not None, under the names that hooks get (spec hook-protocol §2.1)."""
         found = {} if self.object is None else {"object": self.object}
         return found if self.filter_result is None else {**found, "filterResult": self.filter_result}
 
@@ -51,7 +51,7 @@ class Sighting:
         return self.text if isinstance(self.text, PackedJson) else PackedJson(self.text)
 
     def small(self) -> "Sighting":
-        """Return the same sighting with its text packed, to save memory while a change waits."""
+        """Return this sighting with its text packed, which saves memory while the change waits to be processed."""
         return Sighting(self.state, self.packed())
 
 
@@ -73,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observation that the object exists, in the form of ``entry``."""
+    """The observation that the object exists. ``entry`` is its present form."""
 
     entry: Entry
 
@@ -125,7 +125,9 @@ def entry_of(binding: KubernetesBinding, seen: Sighting, filtered: bytes | None)
 
 
 def place(binding: KubernetesBinding, key: ObjectKey) -> tuple[str, ...]:
-    """Return the sort key of items (§2.1): namespace and name, or ``ns/Kind/name`` as one word if objects are not kept."""
+    """Return the key by which items are sorted (spec §2.1): the namespace and the name. If the binding does not keep full
+    objects, the key is one text, ``namespace/Kind/name``.
+    """
     if binding.keep_full_objects:
         return key.namespace, key.name
     return (f"{key.namespace}/{key.resource.kind}/{key.name}",)

@@ -98,7 +98,7 @@ def watches(binding: KubernetesBinding, namespace: str | None) -> int:
 
 
 class _Source:
-    """One watch. After it is closed, it passes on no further changes."""
+    """One watch of a monitor. Once it is closed, it does not pass on changes any more."""
 
     def __init__(self, namespace: str, field_selector: str, on_change: OnRawChange) -> None:
         self.namespace = namespace
@@ -120,7 +120,7 @@ class _Source:
         self._on_change(change)
 
     def close(self) -> None:
-        """Report all objects as deleted, and end."""
+        """Report a deletion of each object that the watch has reported, and end the watch."""
         for key in sorted(self._keys):
             self._on_change(RawChange(WatchType.DELETED, key, None))
         self.scope.cancel(reason=f"namespace {self.namespace} is no longer selected")
@@ -261,14 +261,14 @@ class Sources:
 async def open_sources(
     client: ClusterClient, watches: SharedWatches, resource: ResourceType, wanted: Selection, on_change: OnRawChange
 ) -> AsyncGenerator[Sources, None]:
-    """Yield the watches of a binding while the block runs; they begin with :meth:`Sources.wait_listed`."""
+    """Yield the watches of a binding. They begin when :meth:`Sources.wait_listed` is called, and end with the block."""
     async with trio.open_nursery() as nursery:
         yield Sources(client, watches, resource, wanted, on_change, nursery)
         nursery.cancel_scope.cancel()
 
 
 async def _first_list(subscription: WatchSubscription) -> ClusterError | ShapeError | None:
-    """Return the error of the first attempt to list; None if it succeeded."""
+    """Wait for the first attempt to list the objects. Return its error; None if it succeeded."""
     try:
         await subscription.wait_first_list()
     except (ClusterError, ShapeError) as error:

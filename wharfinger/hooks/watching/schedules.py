@@ -86,7 +86,7 @@ class Schedules:
         return ScheduleStatistics(len(self._entries), self._ticks, self._next_due())
 
     async def run(self) -> None:
-        """Tick until cancelled."""
+        """Tick for each schedule when it is due, until cancelled."""
         while True:
             self._look()
             self._changed = trio.Event()
@@ -94,7 +94,9 @@ class Schedules:
                 await self._changed.wait()
 
     def _look(self) -> None:
-        """Tick for all due entries. A tick may add and remove entries, so each one is checked before it ticks."""
+        """Tick for all crontabs that are due. A tick calls ``on_tick``, which may add and remove crontabs, so each crontab is
+        checked just before its tick.
+        """
         now = self._utc()
         if now < self._looked_at - SET_BACK:
             log.warning("the clock was set back from %s to %s: schedules continue from there", self._looked_at, now)
@@ -133,7 +135,7 @@ class Schedules:
 
 
 def _after(cron: Cron, moment: datetime) -> datetime | None:
-    """Return the next time when a crontab is due; None if the calendar ends before that."""
+    """Return the next time when a crontab is due; None if it is not due before the year 10000, where Python's calendar ends."""
     try:
         return cron.next_after(moment).astimezone(UTC)
     except (ValueError, OverflowError):

@@ -29,7 +29,7 @@ class SlowPrograms:
     def refused(self, program: OwnedProgram, now: float) -> bool:
         """Return whether a program must not run now.
 
-        A refused program may be tried once, REFUSED_S after its last late run.
+        A refused program may be tried again REFUSED_S after the last run in which it ran out of time.
         """
         known = self._late.get(program)
         return known is not None and now < known.until
@@ -45,5 +45,5 @@ class SlowPrograms:
             self._late.popitem(last=False)
 
     def in_time(self, program: OwnedProgram) -> None:
-        """Forget the late runs of a program that ended in time."""
+        """Record that a program ended in time: forget the runs before, in which it was too slow."""
         self._late.pop(program, None)

@@ -124,7 +124,7 @@ def _warnings(found: Sequence[JsonValue]) -> tuple[str, ...]:
 
 
 def _patch(found: JsonValue) -> tuple[JsonValue, ...]:
-    """Return the operations of a patch, which is the base64 form of a list."""
+    """Decode a patch, which is a list of operations in base64. Return its operations."""
     if found is None or found == "":
         return ()
     if not isinstance(found, str):
@@ -146,7 +146,9 @@ def _patch(found: JsonValue) -> tuple[JsonValue, ...]:
 
 
 def _check_converted(before: JsonObject, after: JsonObject, to_version: str, where: str) -> None:
-    """Check what an API server checks, too, so that the error names the hook. Raises FormatError."""
+    """Check a converted object as an API server does, because an error that is found here names the hook. Raises
+    FormatError.
+    """
     if (found := find_str(after, "apiVersion")) != to_version:
         raise FormatError(f"{where}.apiVersion: expected {to_version}, found {found[:80]!r}")
     if find(after, "kind") != find(before, "kind"):

@@ -49,7 +49,7 @@ class BoundWebhooks:
         return bool(self.validating or self.mutating or self.conversions)
 
     def admission(self, kind: ReviewKind, webhook: str) -> AdmissionWebhook | None:
-        """Return the webhook of a kind by its name in URLs; None if it does not exist."""
+        """Return the webhook with this kind and with this name in its URL; None if it does not exist."""
         found = self.validating if kind is ReviewKind.VALIDATING else self.mutating
         return next((one for one in found if one.webhook == webhook), None)
 

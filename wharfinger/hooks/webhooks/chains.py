@@ -11,11 +11,13 @@ from typing import Final, TypeAlias
 Pair: TypeAlias = tuple[str, str]
 """A declared conversion, from the first version to the second."""
 MAX_LENGTH: Final = 32
-"""The limit of conversions in one chain, each of which is a run of a hook."""
+"""The limit on the number of conversions in one chain. Each conversion is a run of a hook."""
 
 
 def versions_match(one: str, other: str) -> bool:
-    """Return whether two versions are the same; a short version is the same as that version in any group."""
+    """Return whether two versions match. A version without a group (``v1``) matches this version in any group
+    (``example.com/v1``).
+    """
     if "/" in one and "/" in other:
         return one == other
     return one.rpartition("/")[2] == other.rpartition("/")[2]

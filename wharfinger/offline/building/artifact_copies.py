@@ -154,7 +154,10 @@ class _Operation:
             self._one(each, _joined(self.copy.to, name), folder)
 
     def _one(self, relative: str, to: str, base: str) -> None:
-        """Copy a file or a folder of the source to a path of the artifact."""
+        """Copy the file or folder ``relative`` of the source to the path ``to`` of the artifact.
+
+        Excluded files are left out; the patterns for them are relative to ``base``.
+        """
         path = self._read(relative)
         if path is None:
             return  # a link that leads nowhere
@@ -245,8 +248,8 @@ def _glob(source: Path, pattern: str, *, recursive: bool) -> Iterator[str]:
 def _is_excluded(path: str, base: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a pattern matches a path.
 
-    A pattern is relative to the source or to the folder of the operation. One without a slash also matches the last name in a
-    path.
+    A pattern is relative to the source or to the folder of the operation. A pattern without a slash also matches the last name
+    in a path.
     """
     inner = path.removeprefix(f"{base}/") if base != "." else path
     names = {path, inner}

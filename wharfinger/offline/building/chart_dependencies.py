@@ -63,7 +63,10 @@ class ChartDependencies:
             return self._known[chart]
 
     async def _completed(self, chart: Path, limit: Path, above: tuple[Path, ...]) -> Path:
-        """Complete a chart; ``above`` are the folders of the charts that depend on it."""
+        """Return the folder of a chart with all its dependencies: its own folder if none is missing, else a completed copy.
+
+        ``above`` are the folders of the charts that depend on the chart, to detect cycles.
+        """
         if chart in above:
             named = " -> ".join(each.name for each in (*above[above.index(chart) :], chart))
             raise SourceError(f"charts depend on each other: {named}")

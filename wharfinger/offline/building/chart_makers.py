@@ -58,6 +58,6 @@ class ChartMakers:
         return None
 
     async def learn(self, key: str | None, *, may_make_nodes: bool) -> None:
-        """Store whether a chart may make nodes."""
+        """Store whether a chart may make nodes, that is, objects that have a controller."""
         if key is not None and self._entries is not None and await self.known(key) is not may_make_nodes:
             await self._entries.put(key, pack_value(may_make_nodes))

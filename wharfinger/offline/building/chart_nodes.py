@@ -1,4 +1,4 @@
-"""Find charts that may make nodes, that is, objects that have a controller. Blocking.
+"""The search for charts that may make nodes, that is, objects that have a controller. Blocking.
 
 Nodes are objects of Flux and its operator, Applications of Argo CD, and packages.
 """
@@ -25,7 +25,7 @@ def may_make_nodes(chart: Path) -> bool:
 
 
 def names_nodes(value: JsonValue) -> bool:
-    """Return whether values name an API group of objects that have a controller: a chart may render such objects."""
+    """Return whether values name an API group whose objects have a controller. A chart with such values may render nodes."""
     text = canonical_json(value)
     return any(group in text for group in _GROUPS)
 

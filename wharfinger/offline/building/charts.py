@@ -39,7 +39,7 @@ class FolderDigests:
         return known[1]
 
     async def is_current(self, request: RenderRequest) -> bool:
-        """Return whether the chart of a request has not changed since its digest was computed."""
+        """Return whether the chart of a request is the same as at the time when its digest was computed."""
         known = self._known.get(request.chart)
         if known is None:
             return True  # the path of such a chart contains its digest, so the chart does not change
@@ -50,7 +50,7 @@ class FolderDigests:
 
 
 class ChartRenders:
-    """The renders of one run, which share the digests of folders."""
+    """The renderer of charts in one run. It computes the digest of each folder once."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ChartRenders:
     ) -> Rendered:
         """Render a chart as a new release; ``digest`` identifies its files if the caller knows it. Raises PackageError.
 
-        With ``crds``, the chart's custom resource definitions exist when its templates run.
+        With ``crds``, the templates see the API versions of the chart's own CRDs, as if these had been installed before.
         """
         request = RenderRequest(
             chart=chart,

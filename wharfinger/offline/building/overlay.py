@@ -12,7 +12,9 @@ from wharfinger.offline.discovery.walk import list_tree
 from wharfinger.packages.definition.manifest_folder import KUSTOMIZATION_FILES
 
 _LISTED: Final = (".yaml", ".yml")
-"""The endings of the files that Flux lists; files in JSON are for other tools."""
+"""The endings of the names of the files that Flux adds to the ``kustomization.yaml`` that it generates. Flux leaves out files
+in JSON.
+"""
 
 
 def has_kustomization(folder: Path) -> bool:

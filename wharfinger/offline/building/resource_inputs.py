@@ -31,7 +31,7 @@ class Strategy(StrEnum):
 
 
 class InputsError(FormatError):
-    """The inputs cannot be combined."""
+    """The inputs of a ResourceSet cannot be combined."""
 
 
 @dataclass(frozen=True, slots=True)

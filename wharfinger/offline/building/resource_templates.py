@@ -42,7 +42,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """The text that a template has made from one input, and the template."""
+    """The text that a template produced from one input. ``template`` is that template."""
 
     template: Template
     text: str
@@ -84,7 +84,9 @@ class EngineTemplates:
 
 
 def objects_of(executed: Sequence[Executed]) -> tuple[JsonObject, ...]:
-    """Return the objects of the texts in their order, each once, and without those that are disabled. Raises TemplateError."""
+    """Return the objects in the executed templates, in order. An object that is disabled is left out, and so is the repetition
+    of an earlier object. Raises TemplateError.
+    """
     found: dict[Id, JsonObject] = {}
     for each in executed:
         for obj in _read(each):

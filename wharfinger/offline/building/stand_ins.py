@@ -27,7 +27,9 @@ _OF_CERTIFICATES: Final = ("ca.crt", "tls.crt", "tls.key")
 
 
 def may_have_stand_in(obj: JsonObject) -> bool:
-    """Return whether an object may have a stand-in: a cheap check of its kind, without the group."""
+    """Return whether an operator may make a Secret from an object, so that the Secret needs a stand-in. This is a cheap check
+    of the object's kind, without the group.
+    """
     return obj.get("kind") in _KINDS
 
 

@@ -37,7 +37,9 @@ class _Judge:
     undefined: set[str]
 
     async def judge(self, manifest: Manifest) -> AsyncIterator[Finding]:
-        """Apply one object; yield a finding if this fails. Each unknown kind is reported only once."""
+        """Apply one object to the server of this check, and yield a finding if the server refuses it. An unknown kind is
+        reported only for its first object.
+        """
         try:
             made = manifest.object
             resource = await self.client.resource_type(find_str(made, "apiVersion"), find_str(made, "kind"))

@@ -147,7 +147,9 @@ class ArgoApplicationController:
         is_known = folder is not None
 
         def read(name: str) -> str | None:
-            """Read a file of the tree; return "" for a file of a fetched chart, because the chart's version identifies it."""
+            """Read a file of the tree. For a file of a fetched chart, return "": such a file need not be read, because the
+            chart's version already identifies its content.
+            """
             return read_text(root, folder or root, name, references) if is_known or name.startswith("$") else ""
 
         return [digest, await trio.to_thread.run_sync(helm_values, helm, read)]
@@ -223,7 +225,7 @@ class ArgoApplicationController:
         return objects_of(rendered, crds=find(helm, "skipCrds") is not True)
 
     def _check_links(self, source: ArgoSource, folder: Path, root: Path) -> None:
-        """Check that a chart has no links out of its repository or to folders. Blocking. Raises ArgoError."""
+        """Check that no link in a chart leads out of the chart's repository, or to a folder. Blocking. Raises ArgoError."""
         try:
             check_links(folder, self._limit(root))
         except LoadError as error:

@@ -1,4 +1,4 @@
-"""The files of the tree that nodes build, and the nodes that would have made a missing object."""
+"""The files of a tree that each node builds, and the search for the nodes that would make a missing object."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -34,7 +34,8 @@ MOST_SHOWN: Final = 5
 
 
 class ReconcileError(Exception):
-    """An object cannot be reconciled, and not because another object has failed: a primary failure.
+    """An object cannot be reconciled for a reason of its own, not because an object that it needs has failed: a primary
+    failure.
 
     ``place`` is the place of the cause, if the cause is not the object itself.
     """
@@ -70,7 +71,7 @@ class MissingError(ReconcileError):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Another object that an object names, and the field that names it."""
+    """A reference from one object to another: the id of the other object, and the field that names it."""
 
     id: Id
     field: str
@@ -78,7 +79,8 @@ class Need:
 
 @dataclass(slots=True)
 class Gate:
-    """The gate of one run of one node. ``reads`` collects everything that the node has read.
+    """The check, in one run of one node, whether everything that the node needs is ready. ``reads`` collects everything that
+    the node has read.
 
     ``selected`` are objects that the node found through a selection (``selections.py``). Instead of them, ``reads`` has the
     selection: a change of the selection wakes the node, so the objects need not wake it.
@@ -133,7 +135,7 @@ class Gate:
         return self.store.status(who).is_ready
 
     def _unfinished(self, need: Need) -> tuple[Need, ...]:
-        """Return the nodes that would make an absent object, but have failed or are not done."""
+        """Return the nodes that may still make the needed object, which does not exist: they are not done, or have failed."""
         builders = builders_of(need.id, self.store, self.tree)
         found = tuple(Need(each, need.field) for each in builders if each != self.who and not self._is_ready(each))
         self.reads.update(each.id for each in found)

@@ -171,7 +171,11 @@ class HelmReleaseController:
             raise ReconcileError(str(error)) from error
 
     async def _inputs_of_fetched(self, stored: Stored, gate: Gate, chart: _Chart) -> str | None:
-        """Return the digest of a release whose chart would have to be fetched; None if the chart is known to make nodes."""
+        """Return the digest of a release's inputs without its chart, which would have to be fetched.
+
+        Return None if the chart is known to render nodes. If nothing is known about the chart, the release is also added to
+        ``unsearched``.
+        """
         makes_nodes = await self._charts.is_known_to_make_nodes(self._fixed(chart))
         if makes_nodes is None:
             self._run.unsearched.add(stored.id)
@@ -195,8 +199,8 @@ class HelmReleaseController:
         return chart, tuple(self._readable(references))
 
     def _readable(self, references: tuple[Reference, ...]) -> Iterator[Reference]:
-        """Yield the references that can be read here. A reference to a Secret that has only a stand-in is left out, unless it has
-        a ``targetPath``.
+        """Yield the references that can be read offline. A reference to a Secret for which there is only a stand-in is left
+        out; if it has a ``targetPath``, it is yielded as optional instead.
         """
         for each in references:
             found = self._run.store.get(each.source)
@@ -283,7 +287,7 @@ class HelmReleaseController:
         return self._known[key]
 
     async def _in_source(self, chart: _Chart, source: Path) -> _Fetched:
-        """Return a chart in the folder of a source. Raises ReconcileError."""
+        """Return the chart at the path ``chart.name`` in the folder of a source. Raises ReconcileError."""
         folder = source / chart.name
         if not await trio.to_thread.run_sync(_has_chart, source, folder):
             raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")

@@ -39,7 +39,8 @@ class Readiness:
         self._rules = rules
 
     async def of_dependencies(self, stored: Stored, needs: Iterable[Need]) -> tuple[str, ...]:
-        """Evaluate the expressions of a Kustomization or HelmRelease, with the variables ``self`` and ``dep``.
+        """Evaluate the ``readyExpr`` of each dependency of a Kustomization or HelmRelease, with the variables ``self`` and
+        ``dep``.
 
         ``needs`` are the objects in its ``spec.dependsOn``. Return warnings. Raises ReconcileError.
         """

@@ -42,7 +42,7 @@ _FLUX_GROUPS: Final = (".toolkit.fluxcd.io", ".fluxcd.controlplane.io")
 
 @dataclass(slots=True)
 class _Work:
-    """The run of one set: its object, its gate, and its warnings for the report."""
+    """The run of one ResourceSet: its object, its gate, and its warnings for the report."""
 
     stored: Stored
     spec: JsonObject
@@ -156,7 +156,9 @@ class ResourceSetController:
             yield from ((where, each) for each in selected)
 
     def _copied(self, work: _Work, obj: JsonObject) -> JsonObject:
-        """Return an object; a ConfigMap or Secret with the annotation COPY_FROM gets the data of the object that this names."""
+        """Return an object. If it is a ConfigMap or Secret with the annotation COPY_FROM, it gets the data of the object that
+        the annotation names.
+        """
         annotations = find_object(obj, "metadata", "annotations")
         kind = find_str(obj, "kind")
         for each in COMPUTED:
@@ -203,12 +205,12 @@ def _dependency(entry: JsonObject, where: str, stored: Stored) -> Need:
 
 
 def _is_flux(who: Id) -> bool:
-    """Return whether this is a custom resource definition of Flux itself; every cluster with ResourceSets has these."""
+    """Return whether an id is that of a custom resource definition of Flux, which exists in every cluster with ResourceSets."""
     return who.kind == CRD and who.name.endswith(_FLUX_GROUPS)
 
 
 def _read_provider(stored: Stored, where: str) -> Provider:
-    """Return a provider with its inputs. Raises ReconcileError if they are not in its file."""
+    """Return a provider with its inputs. Raises ReconcileError if the file of the provider does not contain the inputs."""
     namespace, name = stored.id.namespace, stored.id.name
     exported = find(stored.object, "status", "exportedInputs")
     kind = find_str(stored.object, "spec", "type")

@@ -16,7 +16,9 @@ from wharfinger.runtime.fixpoint.model import Emission, Id
 
 
 class Selections:
-    """The selections of one run. Not thread-safe."""
+    """The label selectors that the ResourceSets of one run have used, each with the providers that it selects. Not
+    thread-safe.
+    """
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -40,7 +42,7 @@ class Selections:
         return tuple(self.emission(who) for who in sorted(self._selectors))
 
     def emission(self, who: Id) -> Emission:
-        """Return one selection as it is now."""
+        """Return the present content of one selection, as an emission for the engine."""
         digests = [f"{each.id} {each.digest}" for each in self._selected(who)]
         return Emission(who, checksum({"selected": [*digests]}), runnable=False)
 

@@ -28,7 +28,9 @@ class SourceController:
         self._fetchers = fetchers
 
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
-        """Fetch one source, unless it is the tree itself. Raises ReconcileError, or the errors of the gate."""
+        """Fetch one source. If the source is the tree itself, or a HelmRepository or HelmChart, nothing is fetched. Raises
+        ReconcileError, or the errors of the gate.
+        """
         if find(stored.object, "spec", "suspend") is True:
             return NodeResult(skipped="suspended")
         if stored.id in self._run.tree.local_sources:

@@ -124,7 +124,7 @@ class SurveyedBuilds:
 
 
 async def fetched_source(who: Id, sources: Controller, run: RunContext) -> None:
-    """Fetch a source if the survey has not fetched it. Raises ReconcileError, or the errors of the gate."""
+    """Fetch a source if it has to be fetched and has no artifact yet. Raises ReconcileError, or the errors of the gate."""
     source = run.store.get(who)
     if source is not None and who.kind in FETCHED and who not in run.artifacts:
         await sources.reconcile(source, Gate(who, Level.NONE, (), run.store, run.tree))

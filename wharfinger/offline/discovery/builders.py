@@ -24,7 +24,7 @@ _SPECIAL: Final = frozenset("*?[]{}")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A document of the tree, whether a run starts with it or only a build creates it."""
+    """A document of the tree. A run starts with it, or gets it only from a build."""
 
     id: Id
     document: Document
@@ -59,7 +59,9 @@ class KustomizationFolder:
 
     @property
     def lies_inside(self) -> bool:
-        """True if the Kustomization builds the folder in which its own file lies. False if it builds the root."""
+        """True if the file of the Kustomization lies in or below the folder that the Kustomization builds; always False if it
+        builds the root of the tree.
+        """
         return self.folder != "." and is_below(self.file, self.folder)
 
     @property
@@ -79,7 +81,9 @@ class ArgoFolder:
 
     @property
     def is_bootstrap(self) -> bool:
-        """True if the Application builds the folder that contains its own file. False if it builds the root."""
+        """True if the Application's own file is in or below the folder that the Application builds; always False if it builds
+        the root of the tree.
+        """
         return self.folder != "." and is_below(self.file, self.folder)
 
 

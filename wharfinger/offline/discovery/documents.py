@@ -45,7 +45,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The objects of one file, and its problems."""
+    """The objects that one file declares, and the problems that prevent others from being read."""
 
     documents: tuple[Document, ...] = ()
     problems: tuple[Problem, ...] = ()

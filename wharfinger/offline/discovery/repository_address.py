@@ -44,7 +44,9 @@ def repository_of(root: Path) -> Repository:
 
 
 def _git_folders(git: Path) -> tuple[Path, Path]:
-    """Return git's folder for the worktree, and the one with the configuration of the repository. Raises OSError."""
+    """Return git's folder for the worktree, and the folder with the configuration of the repository. The two differ in a linked
+    worktree. Raises OSError.
+    """
     if git.is_dir():
         return git, git
     folder = git.parent / git.read_text(errors="replace").removeprefix("gitdir:").strip()

@@ -128,7 +128,7 @@ class _Scan:
         return set().union(*self.lists.values())
 
     def given(self, relative: str) -> None:
-        """Read a folder or a file that the caller names, even if a folder around it was read and ignores it."""
+        """Read a folder or a file that the caller names, even if the scan of a folder around it ignored it."""
         if self._is_folder(relative):
             self._read(relative)
         elif relative not in self.documents:
@@ -212,9 +212,8 @@ class _Scan:
         """Return the Kustomizations of the tree itself that build the folder in which they lie.
 
         The Kustomization of a FluxInstance is included if one of the paths lies in the folder that it builds, or if that folder
-        lies in one of the paths. Every file lies below the root. So a Kustomization that builds the root is included only if no
-        other Kustomization builds its file. Otherwise it may be a base of that
-        Kustomization, and a patch may set its ``spec.path``.
+        lies in one of the paths. A Kustomization that builds the root is included only if no other Kustomization builds its
+        file. Otherwise it may be a base of the other one, and a patch may set its ``spec.path``.
         """
         own = [each for each in flux if each.is_of(local)]
         found = {each.id for each in own if each.lies_inside}
@@ -282,7 +281,7 @@ class _Scan:
         )
 
     def _leave_out_synced(self, bootstrap: AbstractSet[Id]) -> None:
-        """Leave out objects made from a FluxInstance if the tree does not start with them, or if a file declares them."""
+        """Leave out the objects that were made from a FluxInstance. Keep those in ``bootstrap`` that no file declares."""
         written = {each.id for documents in self.documents.values() for each in documents if not each.is_synced}
         for file, documents in self.documents.items():
             self.documents[file] = tuple(
@@ -290,9 +289,10 @@ class _Scan:
             )
 
     def _folders(self, paths: tuple[str, ...], built: set[str]) -> tuple[str, ...]:
-        """Return the topmost folders with a kustomization.yaml below ``paths`` that nothing else builds.
+        """Return the folders below ``paths`` that have a kustomization.yaml and that nothing else builds.
 
-        In a tree with Flux Kustomizations, a folder counts only if it is one of the paths, or if it contains Flux Kustomizations.
+        A folder inside such a folder is left out. In a tree with Flux Kustomizations, a folder counts only if it is one of the
+        paths, or if it contains Flux Kustomizations.
         """
         flux = [each.file for each in kustomization_folders(self.documents)]
         found: list[str] = []
@@ -340,12 +340,12 @@ class _Scan:
         return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
-        """Return the revisions that count as the revision of the tree if none of its known sources names one."""
+        """Return the branches that count as the tree's own if no source that is known to be the tree names a revision."""
         return [{"branch": branch} for branch in (self.repository.branch, *_DEFAULT_BRANCHES)]
 
 
 def _url_of(declared: Declared) -> str:
-    """Return the address of a source; "" if it has no valid address, which its controller reports."""
+    """Return the address of a source; "" if it has no valid address. The controller of the source reports that error."""
     spec = declared.document.object.get("spec")
     url = spec.get("url") if isinstance(spec, dict) else None
     return url if isinstance(url, str) else ""
@@ -372,7 +372,7 @@ def _overlap(path: str, folder: str) -> bool:
 
 
 def _defers_objects(each: _Builder, paths: tuple[str, ...], bootstraps: AbstractSet[Id]) -> bool:
-    """Return whether the objects of a folder are created only when it is built."""
+    """Return whether the objects in a builder's folder are created only when the builder runs."""
     return each.id in bootstraps or not any(is_below(path, each.folder) for path in paths)
 
 
@@ -406,8 +406,9 @@ def root_of(*paths: Path) -> Path:
 def _own_root(path: Path) -> Path:
     """Return the root for one path: the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
 
-    A tree may also lie in a folder of a larger repository, for example as a test. If the path has a Kustomization that builds the
-    folder of its own file, as after ``flux bootstrap``, the root is the folder to which its ``spec.path`` is relative.
+    A tree may also lie in a folder of a larger repository, for example as the data of a test. If a Kustomization below the path
+    builds the folder of its own file, as after ``flux bootstrap``, the root is the folder to which the ``spec.path`` of this
+    Kustomization is relative.
     """
     top = repository_above(path) or path
     if path == top or not path.is_dir():

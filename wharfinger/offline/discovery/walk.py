@@ -31,7 +31,7 @@ class Listing:
     """The paths below a folder, relative to the tree's root, sorted."""
 
     files: tuple[str, ...]
-    """Files that may be manifests; a ``kustomization.yaml`` is none of them."""
+    """Files that may be manifests. A ``kustomization.yaml`` is not among them."""
     kustomizations: tuple[str, ...]
     """Folders with a ``kustomization.yaml``."""
     packages: tuple[str, ...]

@@ -69,7 +69,9 @@ class TreeBodies:
         self.made: dict[Id, MadeObjects] = {}
         self.reads: dict[Id, tuple[Id, ...]] = {}
         self.places: dict[Id, Place] = {}
-        """The place of the cause of each failure whose cause is not the failed object itself, by the id of the failed object."""
+        """The places of causes, by the ids of the failed objects. It has only objects that failed because of something in
+        another place.
+        """
         self._tree = tree
         self._store = store
         self._controllers = controllers
@@ -128,8 +130,8 @@ class TreeBodies:
         return False
 
     def _store_kinds(self, kinds: set[str]) -> None:
-        """Put objects of these kinds into the store from now on, because a node waits for such an object. Do the same
-        for objects of these kinds that were made earlier.
+        """Put objects of these kinds into the store, because a node waits for such an object. This applies to objects that are
+        made from now on, and to those that were made earlier.
         """
         new = kinds - self._kept
         if not new:
@@ -147,7 +149,9 @@ class TreeBodies:
             self.made[who] = replace(made, published=(*made.published, *found))
 
     def _derived_status(self, who: Id, failed: tuple[Id, ...]) -> Status:
-        """Return the status of a derived failure; each member of a dependency cycle reports the cycle itself."""
+        """Return the status of a node that fails because nodes that it needs have failed. Each node of a dependency cycle
+        reports the cycle itself.
+        """
         loop = self._loops.get(who)
         if loop is not None and any(each in loop for each in failed):
             start = loop.index(who)
@@ -230,7 +234,10 @@ class TreeBodies:
 
 
 def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
-    """Return whether an object that ``who`` makes replaces the stored one. A stand-in never replaces a real Secret."""
+    """Return whether an object that the node ``who`` makes replaces the stored object ``before``.
+
+    A stand-in for a Secret, which only a cluster has, never replaces a Secret of the tree.
+    """
     if before.id.kind == SECRET and is_stand_in(obj) != is_stand_in(before.object):
         return is_stand_in(before.object)
     return before.producer is None or before.producer >= who

@@ -59,7 +59,9 @@ def _internal(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> dict[Id, Id
 
 
 def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tuple[Id, str, tuple[JsonObject, ...]]]:
-    """Yield each producer, the default namespace for its objects, and its objects."""
+    """Yield each producer (a file or an object that was built), the default namespace for the objects that it produces, and
+    these objects.
+    """
     files: dict[str, list[JsonObject]] = {}
     built: set[Id] = set()
     if any(each.is_bootstrap for each in tree.loaded):

@@ -20,7 +20,9 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def confined(result: Result, tree: Tree) -> Result:
-    """Return the result with a failure instead of the objects of each Application that has objects outside of its namespace."""
+    """Check that each Application has objects in its own namespace only, as far as its namespace demands that. In the returned
+    result, an Application that breaks this rule has a failure in place of its objects.
+    """
     objects = result.objects
     scopes = Scopes(each.object for each in objects)
     allowed = {

@@ -32,7 +32,7 @@ _NODES: Final = frozenset(each.casefold() for kind in SCHEDULABLE for each in (k
 
 
 class FilterError(Exception):
-    """A filter cannot be read."""
+    """The text of a filter is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _kinds(candidate: Candidate) -> tuple[str, str]:
 
 
 def _texts(candidate: Candidate, key: str) -> tuple[str, ...]:
-    """Return the values of an object for a key, as hints show them; empty values are left out."""
+    """Return the texts that an object has under a key of filters, such as ``name``, for hints. An empty text is left out."""
     if key == "label":
         return tuple(f"{name}={value}" for name, value in candidate.labels.items())
     text = {

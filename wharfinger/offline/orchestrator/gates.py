@@ -1,8 +1,8 @@
 """The check, at the end of a run, whether the daemon's own gates would let each package be on.
 
 The daemon does not apply a package whose requirements are not met. So the manifests of such a package are left out of the result,
-and a failure gives the reason. If its requirements name a failed package, the failed package is a blocker of this failure
-(`Failure.blockers`).
+and a failure gives the reason. If the requirements of the package name a package that failed, the failure lists that package as
+a blocker (`Failure.blockers`).
 """
 
 from collections.abc import Mapping

@@ -34,7 +34,10 @@ async def build_narrowed(config: Config, tools: Tools) -> Result:
 
 
 def wanted_releases(orchestrator: Orchestrator, surveyed: Surveyed, filters: Sequence[Filter]) -> frozenset[Id] | None:
-    """Return the releases to render after a survey; None if a filter matches no object of the survey."""
+    """Return the surveyed releases that must be rendered: those that the filters choose, and those that chosen objects need.
+
+    Return None if a filter matches no object of the survey.
+    """
     objects = orchestrator.store.list()
     candidates = [Candidate(each.id, labels_of(each.object), _file_of(each, orchestrator)) for each in objects]
     if unmatched(filters, candidates):

@@ -87,8 +87,8 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 MAX_REFIRES: Final = 32
-"""The limit on calls of `ObjectStore.refire` for one node in one run. The fixpoint engine has the same limit on the reruns of a
-node that changes cause.
+"""The largest number of calls of `ObjectStore.refire` for one node that have an effect in one run. The fixpoint engine limits
+the reruns of a node because of changes to the same number.
 """
 
 
@@ -143,9 +143,9 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """The inputs of each release that was not rendered, and what each node reads.
+    """The result of a survey: the digest of the inputs of each release that was not rendered, and the ids that each node reads.
 
-    ``unsearched`` are the releases for which it is not known whether they make nodes, because their charts were not fetched.
+    ``unsearched`` has the releases for which it is not known whether they make nodes, because their charts were not fetched.
     """
 
     inputs: Mapping[Id, str]
@@ -238,7 +238,9 @@ class Orchestrator:
             self.store.add(BOOTSTRAP_SOURCE, {"kind": "GitRepository", "spec": {"url": "the working tree"}})
 
     async def run(self) -> Result:
-        """Run the controllers to their fixpoint, and return the result, or the part that the filters choose. Raises TreeError."""
+        """Run the controllers to their fixpoint, and return the result. If there are filters, return only the part of the
+        result that they choose. Raises TreeError.
+        """
         try:
             await self.bootstrap()
             build = self._prepare_build()
@@ -248,7 +250,7 @@ class Orchestrator:
             raise
 
     async def render(self) -> Result:
-        """Run once; another call returns the same result, or raises the same error."""
+        """Call `run` once. Each further call returns the same result, or raises the same error."""
         async with self._lock:
             if self._outcome is None:
                 try:

@@ -107,7 +107,7 @@ class Result:
 
 
 def merged(results: Sequence[Result]) -> Result:
-    """Return several results as one. Their producers must all differ."""
+    """Return several results as one. No producer may occur in two of them."""
     return Result(
         manifests=_merged_maps([each.manifests for each in results]),
         failed=_merged_maps([each.failed for each in results]),

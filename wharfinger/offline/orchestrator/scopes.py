@@ -27,7 +27,9 @@ _BUILT_IN: Final = frozenset(
 
 
 class Scopes:
-    """The scopes of kinds: of Kubernetes itself, of the CustomResourceDefinitions among ``objects``, and of `kinds.py`."""
+    """The kinds with their scopes, namespaced or cluster-wide. It knows the kinds of Kubernetes itself, those of the
+    CustomResourceDefinitions among ``objects``, and those in `kinds.py`.
+    """
 
     def __init__(self, objects: Iterable[JsonObject]) -> None:
         self._custom: dict[tuple[str, str], bool] = {}

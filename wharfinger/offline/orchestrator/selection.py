@@ -38,7 +38,7 @@ class Selection:
 
 
 def check_filters(filters: Sequence[Filter], *results: Result) -> None:
-    """Raise SelectionError if one of the filters chooses nothing in all of these results."""
+    """Raise SelectionError if there is a filter that selects nothing in any of the results."""
     candidates = [each for result in results for each in candidates_of(result)]
     if lost := unmatched(filters, candidates):
         failed = [each for result in results for each in result.failed.values() if each.is_primary]
@@ -49,7 +49,9 @@ def check_filters(filters: Sequence[Filter], *results: Result) -> None:
 
 
 def selection_of(result: Result, filters: Sequence[Filter]) -> Selection:
-    """Return the objects that the filters choose, and the nodes that these need."""
+    """Return the selection: the objects that the filters match, everything that these objects make, and the nodes that they
+    need.
+    """
     candidates = candidates_of(result)
     matching = {each.id for each in candidates if any(one.matches(each) for one in filters)}
     made = {who: tuple(each.id for each in several) for who, several in result.manifests.items()}
@@ -59,7 +61,7 @@ def selection_of(result: Result, filters: Sequence[Filter]) -> Selection:
 
 
 def selected(result: Result, selection: Selection) -> Result:
-    """Return the chosen objects of a result, and the failures and warnings of everything in the selection."""
+    """Return the chosen objects of a result, and the failures and warnings of all nodes in the selection."""
     manifests = {
         producer: kept
         for producer, several in result.manifests.items()
@@ -88,7 +90,9 @@ def reachable_from(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> 
 
 
 def needs_of(chosen: AbstractSet[Id], reads: Mapping[Id, Iterable[Id]], makers: Mapping[Id, Iterable[Id]]) -> set[Id]:
-    """Return the nodes and data that these objects read or are made by, directly or not, without the objects themselves."""
+    """Return all nodes and objects that the chosen objects depend on, directly or not: those that they read, and those that
+    make them. The chosen objects themselves are left out.
+    """
     edges = {who: (*reads.get(who, ()), *makers.get(who, ())) for who in {*reads, *makers}}
     return reachable_from(chosen, edges) - chosen
 
@@ -147,7 +151,9 @@ class _Files:
 
 
 def _makers_of(result: Result) -> dict[Id, Id]:
-    """Return the producer of each object; the first, if there are several. Unlike in `Result.makers`, it may be a file."""
+    """Return the producer of each object, or the first of several producers. Files count as producers here, which is not so in
+    `Result.makers`.
+    """
     found = dict(result.makers)
     for producer in sorted(result.manifests):
         for each in result.manifests[producer]:

@@ -1,14 +1,14 @@
 """Packs: a pack is one cache entry that contains all cache entries and parsed texts that the last build of a tree used.
 
-Without a pack, a build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file of
-the tree. With a pack, it reads one entry, and of each file it only computes the digest.
+Without a pack, a build of an unchanged tree reads a cache entry for each release and each kustomization, and parses each file
+of the tree. With a pack, it reads one entry, and of each file it only computes the digest.
 
 The key of each part of a pack is a digest of everything that the part depends on, as for entries outside of packs. So an old
 pack, or the pack of another tree, never leads to a wrong result. Entries that are not in the pack are read from the cache one
 by one.
 
 A pack is written at the end of a build that used more than a few entries outside of the pack. Some entries get new values, such
-as the lists of paths in :mod:`wharfinger.packages.kustomizing.build_cache`. If a pack has an old value of such an entry, it is
+as the lists of paths in :mod:`wharfinger.packages.kustomizing.build_cache`. A pack that has an old value of such an entry is
 always written again, because the old value would hide the new one.
 """
 
@@ -48,7 +48,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Pack)
 
 
 def pack_name(paths: Sequence[Path]) -> str:
-    """Return the key of the pack of a tree at some paths, whatever their order."""
+    """Return the cache key of the pack for the tree at these paths. The order of the paths does not matter."""
     versions = f"wharfinger {wharfinger.__version__}, yaml {yaml.__version__}"
     places: list[JsonValue] = [*sorted(str(path.absolute()) for path in paths)]
     key = canonical_json({"pack": FORMAT, "paths": places, "by": versions})
@@ -56,11 +56,13 @@ def pack_name(paths: Sequence[Path]) -> str:
 
 
 class TreePacks:
-    """The packs of the trees that are built with one cache; without ``entries`` nothing is stored."""
+    """The packs of the trees that are built with one cache. A pack is one cache entry that contains everything that the last
+    build of a tree used. Without ``entries``, nothing is stored.
+    """
 
     def __init__(self, entries: EntryCache | None = None) -> None:
         self.texts = ParsedTexts()
-        """The texts that were read, and those of the packs that were opened."""
+        """The YAML texts that are parsed: those that this process has read, and those in the packs that it has opened."""
         self._entries = entries
         self._packs: dict[str, _Pack] = {}
 

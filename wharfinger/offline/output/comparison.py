@@ -50,9 +50,9 @@ class ObjectChange:
 class Comparison:
     """All objects that differ, sorted by id.
 
-    ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that exist on one side only, and
-    that incomparable producers make, directly or not. ``unsearched`` are releases with the same inputs on both sides. Their
-    charts were not fetched, so nodes that they may make are not compared.
+    ``incomparable`` are producers that failed on one side, or on both. ``unknown`` are producers that exist on one side only
+    because an incomparable producer makes them, directly or through others. ``unsearched`` are releases with the same inputs on
+    both sides. Their charts were not fetched, so nodes that they may make are not compared.
     """
 
     changes: tuple[ObjectChange, ...]

@@ -54,7 +54,9 @@ def nodes_json(nodes: Sequence[Node]) -> str:
 
 
 def nodes_yaml(nodes: Sequence[Node]) -> str:
-    """Return the nodes as YAML; if it has control characters for terminals, return JSON, which is YAML too."""
+    """Return the nodes as YAML. If this YAML contained control characters for terminals, return JSON instead, which is YAML,
+    too, and escapes them.
+    """
     text = write_yaml(_document(nodes))
     return text if text.replace("\n", "").isprintable() else nodes_json(nodes)
 

@@ -18,7 +18,7 @@ def report_text(result: Result) -> str:
 
 
 def causes_of(result: Result) -> dict[Id, tuple[Id, ...]]:
-    """Return the primary failures, each with everything that it blocks, directly or not; all sorted."""
+    """Return the primary failures, sorted, each with all nodes that it blocks, directly or through others."""
     found: dict[Id, set[Id]] = {who: set() for who, each in result.failed.items() if each.is_primary}
     for who, failure in result.failed.items():
         for root in _roots(failure, result) or {who}:  # a cycle has no root, so each member is reported
@@ -27,7 +27,7 @@ def causes_of(result: Result) -> dict[Id, tuple[Id, ...]]:
 
 
 def summary(result: Result) -> str:
-    """Return one line with the counts."""
+    """Return one line with the number of built objects and, if there are any, of failed and blocked nodes."""
     primary = sum(each.is_primary for each in result.failed.values())
     derived = len(result.failed) - primary
     text = f"{counted(len(result.objects), 'object')} built"
@@ -37,7 +37,7 @@ def summary(result: Result) -> str:
 
 
 def _roots(failure: Failure, result: Result) -> set[Id]:
-    """Return the primary failures behind a derived one."""
+    """Return the primary failures that caused this failure, directly or through other failures."""
     roots: set[Id] = set()
     seen = {failure.id}
     pending = list(failure.blockers)

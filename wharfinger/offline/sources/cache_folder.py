@@ -81,7 +81,9 @@ def temporary_folder(beside: Path) -> Path:
 
 
 def move_into_place(temporary: Path, folder: Path) -> None:
-    """Rename a complete folder into its place, unless another process was first. Blocking. Raises OSError."""
+    """Rename the complete folder ``temporary`` to ``folder``. Do nothing if another process has created ``folder`` already.
+    Blocking. Raises OSError.
+    """
     try:
         temporary.rename(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""The fetchers of one orchestrator, by kind of source. They cannot be changed once it bootstraps."""
+"""The fetchers of one orchestrator, by kind of source. They cannot be changed once the orchestrator bootstraps."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from wharfinger.offline.sources.retry import RetryPolicy, with_retries
 
 
 class FetchersFrozenError(Exception):
-    """A fetcher was set too late: fetchers must be set before bootstrap."""
+    """A fetcher was set after the orchestrator had begun to bootstrap, which is too late."""
 
 
 class Fetchers:

@@ -36,7 +36,9 @@ FOLDER: Final = "Folder"
 fixpoint engine, but no manifest in the tree declares it. The name in the node's id is the path of the folder.
 """
 SELECTION: Final = "Selection"
-"""The kind of an id that stands for the objects that a label selector of a ResourceSet selects. The id's name is the selector."""
+"""The kind of an id that stands for all objects that a label selector of a ResourceSet selects. The id's name is this
+selector.
+"""
 ENABLED_MODULES: Final = "EnabledModules"
 """The kind of the id that stands for the set of all enabled Modules."""
 STANDINS: Final = frozenset({SELECTION, ENABLED_MODULES})

@@ -23,7 +23,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A state with its message; ``blockers`` are the failed nodes of a derived failure, sorted."""
+    """A state with its message. ``blockers`` are the nodes whose failures have made this node fail, sorted; it is empty for all
+    other states.
+    """
 
     state: State
     message: str = ""
@@ -45,6 +47,6 @@ READY: Final = Status(State.READY)
 
 
 def blocked_by(blockers: tuple[Id, ...]) -> Status:
-    """Return the status of a derived failure."""
+    """Return the status of a node that failed because the nodes ``blockers`` failed (a derived failure)."""
     named = ", ".join(shown(each) for each in sorted(blockers))
     return Status(State.BLOCKED, f"waits for {named}, which failed", tuple(sorted(blockers)))

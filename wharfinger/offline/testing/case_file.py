@@ -69,7 +69,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """This number of objects of a kind exists; if ``kind`` is "", all objects are counted."""
+    """An expectation: there are exactly ``count`` objects of a kind; if ``kind`` is "", objects of all kinds are counted."""
 
     kind: str
     count: int

@@ -34,7 +34,9 @@ class Verdict:
 
 
 def judged(case: Case, result: Result) -> Verdict:
-    """Return the verdict about a build. A primary failure that no expectation names is a problem, too."""
+    """Return the verdict of a test about a build. A failure that no other failure has caused is a problem, unless an
+    expectation names it.
+    """
     texts = [each.text for each in case.expectations if isinstance(each, Fails)]
     problems = [
         f"the build failed: {failure}"
@@ -93,7 +95,7 @@ def _close(who: ObjectName, objects: Sequence[Manifest]) -> str:
 
 
 def _differences(expected: JsonValue, found: JsonValue, path: str, *, hides: bool) -> Iterator[str]:
-    """Yield each difference; values of Secrets are not shown."""
+    """Yield a line for each difference. If ``hides`` is true, the values are not shown, because they belong to a Secret."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key, value in expected.items():
             inner = f"{path}.{key}" if path else key

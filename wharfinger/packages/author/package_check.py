@@ -173,7 +173,7 @@ def read_given_settings(data: bytes, what: str, version: int) -> GivenSettings:
 async def _programs(definition: Definition, checker: SettingsChecker) -> list[CheckFinding]:
     """Return findings about validation rules and conversion programs that do not compile.
 
-    Raises PackageError, transient, if this cannot be determined now.
+    Raises a transient PackageError if this cannot be determined now.
     """
     findings: list[CheckFinding] = []
     try:

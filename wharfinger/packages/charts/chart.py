@@ -251,7 +251,7 @@ def _rules(root: Path) -> tuple[Rule, ...]:
 
 
 def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
-    """Yield each file to pack: its name relative to the root, with ``/`` between folders, and the path of its content, links
+    """Yield the name and the path of each file to pack. The name is relative to ``root``, with ``/`` between folders; links are
     followed.
 
     Files in ``always`` are never ignored.

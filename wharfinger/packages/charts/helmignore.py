@@ -25,7 +25,7 @@ MAX_PATTERN: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of the file."""
+    """The rule in one line of a ``.helmignore``."""
 
     pattern: re.Pattern[str]
     whole_path: bool
@@ -48,7 +48,7 @@ def read_rules(text: str) -> tuple[Rule, ...]:
 
 
 def is_ignored(rules: tuple[Rule, ...], path: str, *, is_folder: bool) -> bool:
-    """Return whether a file or folder is left out."""
+    """Return whether the rules leave a file or folder out of the chart."""
     for rule in rules:
         if rule.negated:
             if (rule.folders_only and not is_folder) or not rule.matches(path):

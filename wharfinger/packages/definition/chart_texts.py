@@ -103,7 +103,7 @@ def _found(chart: Path, *, is_package: bool) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _content(path: Path) -> bytes:
-    """Return the content, but at most MAX_FILE + 1 bytes, with which the caller recognizes a file that is too large."""
+    """Return the first MAX_FILE + 1 bytes of a file. If there are so many, the caller knows that the file is too large."""
     try:
         if not path.is_file():
             return b""

@@ -44,9 +44,9 @@ X_CONFIG_VERSION: Final = "x-config-version"
 MAX_VERSION: Final = 1_000
 MAX_FILES: Final = 2_000
 MAX_PROGRAMS: Final = 100
-"""The largest number of programs of one version."""
+"""The largest number of programs that convert settings to one version."""
 MAX_PROGRAM: Final = 16 * 1024
-"""The largest number of characters in one program."""
+"""The largest number of characters in one program of a conversion."""
 CONVERT_S: Final = 60.0
 """The time limit, in seconds, for all programs of one conversion; the runner also has a limit for each program."""
 
@@ -184,7 +184,7 @@ async def convert(
 async def convert_between(
     chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int, to_version: int
 ) -> JsonObject:
-    """Convert settings of one version of the chain to a later version of it. Raises ConversionError."""
+    """Convert settings from one version of their schema to a later one. Raises ConversionError."""
     found: JsonObject | None = None
     with trio.move_on_after(CONVERT_S):
         found = await _run(chain, jq, settings, range(from_version + 1, to_version + 1))

@@ -130,11 +130,10 @@ class Definition:
     def recorded_chart(self) -> JsonObject:
         """The chart's metadata for the record of a release.
 
-        Its version, which ``helm list`` shows, is that of the package, if that is a version (the tag ``latest`` is not);
-        otherwise it is the chart's own.
+        ``helm list`` shows the recorded version. It is the version of the package. If the package is a plain chart, or if its
+        version is only a tag such as ``latest``, the recorded version is that of the chart.
 
-        Templates see the chart's own version. A plain chart has only this version; any other package may have a version that
-        differs from that of its chart.
+        Templates always see the version of the chart, which may differ from that of the package.
         """
         if self.chart is None:
             return {}
@@ -149,8 +148,9 @@ class Definition:
 
     @property
     def chart_file(self) -> JsonObject | None:
-        """The value of `chart_file` in a render request. It is None without a chart, and for a plain chart,
-        which Helm reads as it is.
+        """The content of Chart.yaml that a render request states in `chart_file`.
+
+        None if there is no chart, or if the package is a plain chart, because Helm then reads the chart's own file.
         """
         return None if self.layout is Layout.CHART or self.chart is None else self.chart.metadata
 
@@ -370,7 +370,9 @@ def _conversions(files: PackageFiles, settings: Schema | None) -> ConversionChai
 
 
 def _images(files: PackageFiles, name: str) -> Mapping[str, str]:
-    """Return digests by image name from ``{"image": "sha256:…"}``, or from such an object under the package's name as key."""
+    """Return the digests of images by the images' names. The file has the form ``{"image": "sha256:…"}``, or contains such an
+    object under the package's name.
+    """
     found = files.read_object(IMAGES_FILE) or {}
     for key in (camel_name(name), name):
         section = found.get(key)

@@ -36,7 +36,9 @@ def is_kustomization(files: PackageFiles) -> bool:
 
 
 def is_manifest_folder(files: PackageFiles) -> bool:
-    """Return whether a folder has a manifest at its top. The caller has excluded the other layouts. Raises ArtifactError."""
+    """Return whether a folder is a package of plain manifests: it has a manifest at its top. The caller must have checked that
+    the folder has no other layout. Raises ArtifactError.
+    """
     return any(files.has_file(name) for name in files.names("", limit=MAX_FILES) if _is_manifest(name))
 
 

@@ -50,7 +50,7 @@ MAX_ENTRIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """The folder of a module. ``folder`` is the folder's name in ``dir``, with the weight; ``name`` has no weight."""
+    """The folder of a module. Its name in ``dir`` is ``folder``, which consists of the module's weight and its ``name``."""
 
     name: str
     weight: int
@@ -67,9 +67,9 @@ class FoundModule:
 class ModulesDirs:
     """The content of some modules directories.
 
-    ``modules`` are in the order of weight, then name. ``static`` and ``enabled`` have the directories' values and flags by
-    module name; ``static`` excludes the module's own ``values.yaml``. ``global_values`` merges all directories; the first
-    one's values win.
+    ``modules`` are in the order of weight, then name. ``static`` has the values that the directories set for each module,
+    without those in the module's own ``values.yaml``; ``enabled`` has the flags by module name. ``global_values`` are the
+    merged global values of all directories; the values of earlier directories take precedence.
     """
 
     modules: tuple[FoundModule, ...] = ()
@@ -144,7 +144,8 @@ class _Reading:
     def _flag(self, module: FoundModule, at: int) -> bool | None:
         """Return the module's flag; None if there is none.
 
-        It is in the ``values.yaml`` of the module's directory, else of another directory, else of the module itself.
+        The flag is searched for in the ``values.yaml`` of the module's directory first, then in those of the other directories,
+        and then in that of the module itself.
         """
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))

@@ -106,7 +106,7 @@ def is_instance_name(name: str) -> bool:
 def package_of(name: str, namespace: str) -> str:
     """Return the scheduler's name of the application ``instance`` or ``namespace/instance``.
 
-    ``namespace`` is the default.
+    ``namespace`` is used if ``name`` does not contain a namespace.
     """
     given, _, instance = name.rpartition("/")
     return f"{given or namespace}.{instance}"

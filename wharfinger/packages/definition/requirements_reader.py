@@ -48,7 +48,8 @@ _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
 
 
 def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
-    """Read ``requirements`` in either form; ``where`` is its path. With ``legacy``, read it by the rules of ``module.yaml``.
+    """Read ``requirements``, in which ``modules`` has the short or the long form; ``where`` is its path. With ``legacy``, read
+    it by the rules of ``module.yaml``.
 
     ``of_module`` is True for requirements of a module: a Module has no namespace, so it must name applications with their
     namespaces. Raises ShapeError or ConstraintError with the path of the problem.
@@ -104,7 +105,9 @@ def _short_form(modules: JsonObject, where: str) -> _Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """The rules for modules or for applications: the key of the members in a group, and the check of a name at a path."""
+    """The rules that differ between required modules and required applications: the key under which a group lists its members,
+    and the check of a member's name, which also gets the name's path.
+    """
 
     key: str
     check: Callable[[str, str], None]

@@ -73,7 +73,9 @@ ANYBODY: Final = GitAccess()
 
 
 class GitProgram:
-    """The program ``git`` on PATH. It gets some variables of ``environ``, by default of the environment of this process."""
+    """The program ``git`` on PATH. It gets only some of the variables in ``environ``; the default is the environment of this
+    process.
+    """
 
     def __init__(self, environ: Mapping[str, str] | None = None, *, file_bytes: int | None = None) -> None:
         """Limit each file that a run writes to ``file_bytes``; None means no limit."""

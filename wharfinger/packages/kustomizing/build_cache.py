@@ -49,13 +49,13 @@ class BuildKey:
 
     @cached_property
     def digest(self) -> str:
-        """The key as 64 hex digits."""
+        """The SHA-256 digest of the key, as 64 hex digits."""
         parts: JsonObject = {"build": FORMAT, "version": self.version, "name": self.name, "files": {**self.files}}
         return hashlib.sha256(canonical_json(parts)).hexdigest()
 
 
 class BuildCache:
-    """Built objects by the content of the files that they were built from."""
+    """A cache of built objects. Its key contains the content of the files from which the objects were built."""
 
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
@@ -112,8 +112,8 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return one key for each list of paths. Objects that were built from these paths in their current states are cached under
-    this key. Blocking.
+    """Return a key for each list of paths, computed from the current states of the files at these paths. A build that read the
+    same files is cached under the same key. Blocking.
     """
     known: dict[str, str] = {}
     base = f"{start}/"
@@ -132,7 +132,7 @@ def _state_of(base: str, path: str, known: dict[str, str]) -> str:
 
 
 def _state(path: str) -> str:
-    """Return the state of a path, in the notation of the chart engine."""
+    """Return the state of a path as text, in the same notation as the chart engine uses."""
     try:
         descriptor = os.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError):

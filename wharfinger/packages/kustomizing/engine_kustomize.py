@@ -28,13 +28,15 @@ from wharfinger.process.errors import ProcessError
 _PLACE: Final = ".wharfinger-overlay"
 """The name of the folder of a generated kustomization. The folder exists only in the engine, not on the disk."""
 FORBIDDEN: Final = "a package is built without a network"
-"""The reason that messages give if a build would access something outside of its package."""
+"""The text that messages give as the reason if a build would access a place outside of its package."""
 _REMOTE: Final = f"{FORBIDDEN}, but its kustomization names something outside of the package; copy it into the package"
 _NO_BUILDER: Final = "a kustomization needs the chart engine, or kubectl on PATH; build the engine with `make engine`"
 
 
 class EngineKustomize:
-    """A builder that uses the engine if ``kubectl`` has the same version of kustomize or does not exist, else ``kubectl``."""
+    """A builder that uses the chart engine if ``kubectl`` has the same version of kustomize, or does not exist; otherwise it
+    uses ``kubectl``.
+    """
 
     def __init__(
         self, engine: ChartEngine, kubectl: KubectlKustomize, versions: ProgramVersions, cache: BuildCache

@@ -73,7 +73,8 @@ Kustomization: TypeAlias = Folder | Overlay | Manifests
 def patches_name_files(what: Kustomization) -> bool:
     """Return whether a generated kustomization has patches that kustomize would read from files.
 
-    Entries that are texts name files, too: kustomize reads such a list as ``patchesStrategicMerge``.
+    An entry of ``patches`` that is a string names a file, because kustomize reads a list with such an entry as
+    ``patchesStrategicMerge``.
     """
     if isinstance(what, Folder):
         return False

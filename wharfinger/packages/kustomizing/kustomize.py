@@ -87,7 +87,7 @@ class KubectlKustomize:
         return self._program is not None
 
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
-        """Build a kustomization. Raises KustomizeError, also if there is no program."""
+        """Build a kustomization. Raises KustomizeError, also if the program ``kustomize`` is missing."""
         check_patches(what)
         if self._program is None:
             raise KustomizeError(self._missing)
@@ -159,7 +159,9 @@ async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s:
 
 
 def _write(what: Overlay | Manifests, folder: Path) -> Path:
-    """Write the files of a generated kustomization; return the folder as kustomize names it. Blocking."""
+    """Write the files of a generated kustomization; return the path of the folder with links resolved, as kustomize prints it.
+    Blocking.
+    """
     place = folder.resolve()
     for name, text in what.files(place).items():
         (place / name).write_text(text)

@@ -2,7 +2,7 @@
 
 Flux builds each source in a file system of its own, so a kustomization cannot load files outside of the source. Builders here can
 read the whole disk, and their output goes into logs and reviews. So every text of a ``kustomization.yaml`` that may be a path is
-checked, and so are the targets of links, and the files of its generators and transformers. Kustomize resolves ``..`` in a path
+checked, and so are the targets of links, and the files of generators and transformers. Kustomize resolves ``..`` in a path
 before it follows links, but the operating system resolves it afterwards. If the two ways lead to two files, both files are
 checked.
 """
@@ -196,7 +196,7 @@ class RealPaths:
         return real
 
     def is_inside(self, path: Path, folder: Path) -> bool:
-        """Return whether a path leads into a folder. Both paths are absolute. Blocking. Raises OSError, ValueError."""
+        """Return whether ``path`` leads into ``folder``. Both are absolute. Blocking. Raises OSError, ValueError."""
         return _is_inside(self.of(str(path)), self.of(str(folder)))
 
     def _step(self, real: str, name: str) -> str:
@@ -213,7 +213,9 @@ class RealPaths:
 
 
 def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
-    """Return the real paths that a text may name: one with ``..`` resolved first, and one as the system resolves it."""
+    """Return the real paths of the files that a text may name. There are two readings of the text: ``..`` is resolved first, or
+    links are resolved first, as the system does it.
+    """
     joined = os.path.join(place, text.replace("\0", "\1"))  # noqa: PTH118 - an absolute text is a path of its own
     found: dict[str, None] = {}
     for path in {os.path.normpath(joined): None, joined: None}:
@@ -225,7 +227,9 @@ def _files(place: str, text: str, paths: RealPaths) -> tuple[str, ...]:
 
 
 def _checked(place: str, text: str, top: str, kustomization: Path, paths: RealPaths) -> tuple[str, ...]:
-    """Check one text; return the folders that it names and that have a kustomization of their own. Raises LoadError."""
+    """Check one text of a kustomization, which may name a file or folder. Return the named folders that have a kustomization of
+    their own. Raises LoadError.
+    """
     if _REPOSITORY_HERE.match(text):
         told = f"names {text!r}, a repository outside of the source; copy it into the source"
         raise LoadError(told, kustomization)
@@ -233,7 +237,9 @@ def _checked(place: str, text: str, top: str, kustomization: Path, paths: RealPa
 
 
 def _checked_file(real: str, text: str, top: str, kustomization: Path) -> tuple[str, ...]:
-    """Check a file that ``text`` may name. Raises LoadError."""
+    """Check the file or folder at ``real``, which ``text`` may name. Return the path if it is a folder with a kustomization of
+    its own. Raises LoadError.
+    """
     try:
         found = os.stat(real)  # noqa: PTH116
     except (OSError, ValueError):

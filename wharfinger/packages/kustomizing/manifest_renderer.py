@@ -41,7 +41,8 @@ class ManifestRenderer:
         self._builder = builder
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return a text with everything that a render depends on in addition to the request. Raises RenderError.
+        """Return a text that changes whenever anything changes on which a render depends in addition to the request. Raises
+        RenderError.
 
         Return None for a kustomization, because its builder has its own cache.
         """

@@ -99,7 +99,9 @@ class _Work:
         return changed
 
     async def _marked(self, patches: Sequence[JsonObject]) -> set[int]:
-        """Build every group with patches and probes; return the indexes of the probes that have marked an object."""
+        """Build all objects with these patches, some of which are probes: a probe marks each object that its target matches.
+        Return the indexes of the probes that have marked an object.
+        """
         found: set[int] = set()
         for group in self.groups:
             for obj in await self._build(group, patches):
@@ -185,7 +187,7 @@ def _kustomize_patch(patch: Patch) -> JsonObject:
 
 
 def _probe(number: int, patch: JsonObject) -> JsonObject:
-    """Return the probe of a patch: it has the same target, and marks the objects that match."""
+    """Return the probe of a patch: another patch with the same target, which only adds a mark to the objects that match."""
     annotations: JsonObject = {f"{MARK}{number}": ""}
     metadata: JsonObject = {"name": _UNNAMED, "annotations": annotations}
     text = write_yaml({"apiVersion": _UNNAMED, "kind": _UNNAMED, "metadata": metadata})

@@ -29,8 +29,8 @@ _OPERATIONS: Final = frozenset({"add", "remove", "replace", "move", "copy", "tes
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One patch: its text and its target. The target has pairs of a selector's name and its text. It is () if the patch itself
-    names its object.
+    """One patch: its text and its target. The target is a tuple of selectors, each a pair of a name and a text. It is empty if
+    the text of the patch names the object to patch.
     """
 
     patch: str

@@ -53,7 +53,7 @@ class PackageRoot:
     path: str = ""
 
     def repository(self, name: str) -> str:
-        """Return the repository of a package."""
+        """Return the path of a package's repository in the registry."""
         return f"{self.path}/{name}" if self.path else name
 
 

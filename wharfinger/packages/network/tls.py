@@ -63,8 +63,8 @@ def _changed_ns(path: str | None) -> int:
 @lru_cache(maxsize=16)
 def _context(tls: Tls, _as_of: tuple[int, ...]) -> ssl.SSLContext:
     """Return a context with the system's authorities, those in ``tls.ca`` (text around the certificates is ignored), and the
-    client's certificate. ``_as_of`` has the times at which the system's authorities last changed. It is part of the cache's
-    key, so that a change leads to a new context.
+    client's certificate. ``_as_of`` has the times of the last changes of the system's authorities. It is only part of the
+    cache's key: after a change, a new context is made.
     """
     context = ssl.create_default_context()
     if tls.ca:

@@ -37,7 +37,9 @@ class RoutedTransport(httpx.AsyncBaseTransport):
         self._transports: dict[tuple[bool, httpx.URL | None], httpx.AsyncHTTPTransport] = {}
 
     def route(self, url: httpx.URL) -> str:
-        """Return `` through the proxy HOST:PORT`` for messages; empty without a proxy."""
+        """Return `` through the proxy HOST:PORT`` if requests to a URL go through a proxy, otherwise "". Messages append this
+        text.
+        """
         proxy = self._proxies.of(url)
         return "" if proxy is None else f" through the proxy {proxy.host}:{proxy.port or _PORTS[proxy.scheme]}"
 

@@ -157,12 +157,12 @@ def version_of_tag(tag: str) -> str:
 
 
 def is_tag(text: str) -> bool:
-    """Return whether the grammar allows this tag."""
+    """Return whether a text is a valid tag."""
     return _TAG.match(text) is not None
 
 
 def check_tag(text: str) -> None:
-    """Raise AddressError if the grammar does not allow this tag."""
+    """Raise AddressError unless a text is a valid tag."""
     if not is_tag(text):
         raise AddressError(f"{_shown(text)} is not a valid tag")
 

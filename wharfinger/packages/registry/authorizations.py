@@ -2,7 +2,7 @@
 
 Without this memory, the first request of each new connection to a protected registry is refused (401), because only the refusal
 states which authorization the registry wants. So a scan for versions, which needs two requests, would make three with a
-password, and four with a token. What is remembered for each client:
+password, and four with a token. For each client, the following is remembered:
 
 * whether the registry asked for user name and password;
 * the challenge that names the token realm, for each repository and right;
@@ -57,7 +57,7 @@ class Authorization:
         return header if now < until else ""
 
     def challenge(self, purpose: TokenScope) -> BearerChallenge | None:
-        """Return the challenge with which the registry answered a request of this scope; None if none is remembered."""
+        """Return the remembered challenge with which the registry answered a request of this scope; None if there is none."""
         return self._challenges.get(purpose)
 
     def put(self, purpose: TokenScope, challenge: BearerChallenge, header: str, until: float) -> None:

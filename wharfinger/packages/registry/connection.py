@@ -108,8 +108,8 @@ class RegistryAccess:
     """The access to a registry: the proxies, the client's certificate, and a function that returns a newer login.
 
     ``renew`` is called at most once for a request, after the known login was refused with 401. With ``unasked``, the login is
-    sent without a challenge, for servers that answer 404 instead of challenging. ``known`` has the authorizations of earlier
-    connections.
+    sent with each request. Servers that answer 404 instead of asking for a login need this. ``known`` has the authorizations of
+    earlier connections.
     """
 
     client: ClientCertificate | None = None
@@ -182,10 +182,10 @@ class RegistryConnection:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """Return a location that the registry named, with the scheme, host and port of this connection.
+        """Return the URL of a location that the registry named, with the scheme, host and port of this connection.
 
-        A registry behind a proxy may name a wrong scheme or port for itself, but the host must be right. Raises RegistryError for
-        another host.
+        A registry behind a proxy may name itself with a wrong scheme or port, so these are replaced. Its host must be right.
+        Raises RegistryError for another host.
         """
         try:
             url = (origin or self.base).join(location)
@@ -273,7 +273,9 @@ class RegistryConnection:
         return target
 
     async def _authorization(self, ask: RegistryRequest) -> str:
-        """Return the Authorization header that the registry is known to demand; a token that has expired is replaced."""
+        """Return the Authorization header that the registry requires, as far as earlier answers have shown; "" if none is
+        required. An expired token is replaced first.
+        """
         purpose = TokenScope(ask.repository, ask.write)
         header = self._known.header(purpose, trio.current_time())
         if not header and (challenge := self._known.challenge(purpose)) is not None:
@@ -286,7 +288,9 @@ class RegistryConnection:
 
     @property
     def _basic(self) -> str:
-        """The header with the password; "" if there is none, or if the registry has not asked for it."""
+        """The Authorization header with user name and password; "" if there is no password, or if the registry has not asked
+        for one.
+        """
         credentials = self._credentials
         wanted = self._known.basic and credentials is not None and credentials.can_basic
         return credentials.basic() if wanted and credentials is not None else ""

@@ -169,7 +169,7 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
 
 
 def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
-    """Return whether a login may go to this realm.
+    """Return whether the login for a registry may be sent to the server at ``realm``, to request a token.
 
     The realm's host must be the registry's host, a host in ``realms``, or, over https only, a host in the registry's domain.
 

@@ -68,7 +68,7 @@ class _Place:
         return len(ours) == len(theirs) and all(map(fnmatchcase, ours, theirs))
 
     def rank(self) -> tuple[int, bool, bool]:
-        """Return a sort key that is higher for more specific places."""
+        """Return a sort key; places that describe fewer repositories have higher ones."""
         return len(self.path), "*" not in self.host and "?" not in self.host, bool(self.port)
 
 
@@ -129,7 +129,7 @@ def read_helper(data: bytes, registry: RegistryAddress) -> Helper | None:
 
 
 def server_name(registry: RegistryAddress) -> str:
-    """Return the name by which a helper knows a registry."""
+    """Return the name under which Docker's credential helpers store the login of a registry."""
     return _HUB_SERVER if registry.host in _HUB else str(registry)
 
 

@@ -108,7 +108,9 @@ class DockerLogins:
             raise RegistryError(f"{self._file}: cannot be read: {error.strerror}", transient=False) from error
 
     async def _asked(self, helper: Helper) -> Credentials | None:
-        """Return the helper's remembered login, or run the helper. Raises RegistryError."""
+        """Return the login that the helper has given before, or run the helper. Return None if it gives no login. Raises
+        RegistryError, also for an error that is remembered.
+        """
         known = self._remembered.get(helper)
         if known is not None and trio.current_time() < known.until:
             if known.error is not None:

@@ -30,7 +30,9 @@ class PackedIdentity:
 
 
 class FolderPacks:
-    """The identities of packed folders. All methods may be called from any thread. ``now`` is the wall clock, in seconds."""
+    """A cache of the identities that folders got when they were packed. All methods may be called from any thread. ``now``
+    returns the wall-clock time in seconds.
+    """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
@@ -38,7 +40,7 @@ class FolderPacks:
         self._lock = threading.Lock()
 
     def fingerprint(self, folder: Path) -> str:
-        """Return the fingerprint of a folder; "" if it must be packed in any case. Blocking."""
+        """Return the fingerprint of a folder; "" if no cached identity can be used for the folder. Blocking."""
         return folder_fingerprint(folder, self._now(), with_links=False)
 
     def find(self, folder: Path, fingerprint: str) -> PackedIdentity | None:

@@ -55,7 +55,7 @@ def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = 
 
 
 def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descriptor:
-    """Return the descriptor in the entry of an index that fits an architecture, as `choose_manifest` does.
+    """Return the descriptor of the index entry for an architecture, chosen as in `choose_manifest`.
 
     Raises FormatError, DigestError, ArtifactError.
     """

@@ -107,7 +107,7 @@ class OciLayout:
         return Descriptor(manifest_media_type(data, ""), digest, len(data)), data
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return the referrers of an artifact, from the index under the tag for referrers."""
+        """Return the referrers of an artifact. The layout lists them in an index under the artifact's tag for referrers."""
         try:
             _, data = await self.document(repository, referrers_tag(digest))
         except ArtifactNotFoundError:
@@ -219,7 +219,9 @@ def _point(folder: Path, tag: str, descriptor: Descriptor) -> None:
 
 @contextmanager
 def _written(folder: Path, data: bytes) -> Iterator[Path]:
-    """Yield a temporary file with the data, synced, to be renamed or linked. It is deleted at the end."""
+    """Yield a temporary file in ``folder`` with the data, which is synced to the disk. The caller renames or links it; what is
+    left of it is deleted at the end.
+    """
     temporary = folder / f".new-{secrets.token_hex(8)}"
     try:
         temporary.write_bytes(data)

@@ -3,7 +3,7 @@
 :class:`~wharfinger.packages.registry.connection.RegistryConnection` handles connections, redirects and credentials; this
 module handles manifests, blobs, tags and uploads (distribution spec 1.1). Its invariants:
 
-* every result matches its digest: manifests are hashed before they are read, blobs while they stream, and digests in a
+* every result matches its digest: manifests are hashed before they are parsed, and blobs while they stream. Digests in a
   registry's headers are ignored;
 * every answer in memory is bounded, and a blob ends at the first byte beyond the size in its descriptor.
 """
@@ -72,8 +72,8 @@ class OciRegistry:
         )
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """Return the descriptor of a tag's manifest, whose digest is computed here; raise ArtifactNotFoundError if there is no
-        such tag.
+        """Return the descriptor of a tag's manifest, with the digest of the bytes that were received. Raises
+        ArtifactNotFoundError if there is no such tag.
         """
         check_tag(tag)
         data, content_type = await self._get_manifest(repository, tag)

@@ -20,7 +20,9 @@ MAX_FACTS: Final = 64 * 1024
 
 
 def published_facts(folder: Path, version: str) -> JsonObject:
-    """Return the facts about the package in ``folder``, which is pushed as ``version``. Blocking."""
+    """Return the requirements and the changelog of the package in ``folder``, which is pushed as ``version``. A fact that is
+    missing, or larger than MAX_FACTS, is left out. Blocking.
+    """
     facts: JsonObject = {}
     package = _document(folder / PACKAGE_FILE)
     if isinstance(package, dict) and (needs := find_object(package, "requirements")):

@@ -12,23 +12,23 @@ from wharfinger.packages.registry.registry import Descriptor
 
 @dataclass(frozen=True, slots=True)
 class LeastSpeed:
-    """The lowest accepted speed of a transfer: a transfer that is slower than ``bytes_per_s`` over ``window_s`` seconds is
-    ended.
+    """The lowest accepted speed of a transfer. A transfer is ended if it is slower than ``bytes_per_s`` over a period of
+    ``window_s`` seconds.
     """
 
     bytes_per_s: float = 16 * 1024
     window_s: float = 20.0
 
     def __str__(self) -> str:
-        """Return ``less than 16 KiB/s over 20 s``."""
+        """Return the description of a slower transfer: ``less than 16 KiB/s over 20 s``."""
         return f"less than {self.bytes_per_s / 1024:g} KiB/s over {self.window_s:g} s"
 
 
 class VerifiedBlob:
     """The chunks of a blob; iteration ends with DigestError unless size and digest match the descriptor.
 
-    With a least speed, only the time spent waiting for the sender counts, so that a reader with a slow disk does not cause an
-    error.
+    If a least speed is required, only the time spent waiting for the sender counts, so that a reader with a slow disk does not
+    cause an error.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class VerifiedBlob:
 
 
 class ReadChunks:
-    """The results of ``read`` up to an empty result. It is not a generator, because a generator must be closed if
-    its reader stops early.
+    """An asynchronous iterator over the results of ``read``, up to the first empty result. It is not a generator, because a
+    generator must be closed if its consumer stops early.
     """
 
     def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:

@@ -59,7 +59,7 @@ _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
 _FRAME_PARTS: Final = 2
 """The largest answer, as a multiple of the largest output: an answer has the output and the messages, both in base64."""
 _NO_USAGE: Final = Usage(0.0, 0.0, 0)
-"""The resource usage in the outcome of a render, because a worker's usage for a single render is not known."""
+"""The resource usage in the outcome of every render: zero, because a worker's usage for a single render is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class EngineLimits:
 
 @dataclass(frozen=True, slots=True)
 class EngineVersions:
-    """The versions of the libraries in an engine, such as ``v4.3.1`` of Helm and ``v5.8.1`` of kustomize.
+    """The versions of the libraries in a chart engine, such as ``v4.3.1`` of Helm and ``v5.8.1`` of kustomize.
 
     ``kustomize`` is "" for an older engine, which lacks kustomize. ``has_templates`` is True if the engine executes the
     templates of ResourceSets, too.
@@ -127,7 +127,7 @@ class _Answer(msgspec.Struct):
 
 
 class _Job:
-    """One render in progress, and its result."""
+    """One request to the chart engine, and its result."""
 
     def __init__(self, message: bytes) -> None:
         self.message = message
@@ -210,7 +210,7 @@ class ChartEngine:
         return job.result
 
     async def serve_slot(self) -> None:
-        """Serve one slot: at most one worker, one render after the other. Runs in a task of :func:`open_chart_engine`."""
+        """Perform renders one after the other, with at most one worker process. Runs in a task of :func:`open_chart_engine`."""
         while True:
             job = await self._jobs.receive()
             try:

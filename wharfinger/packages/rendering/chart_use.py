@@ -60,7 +60,7 @@ class ChartUse:
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":
-        """Return this use, extended by what the texts in the values use. Raises ShapeError.
+        """Return this use together with the inputs that texts in the values can use. Raises ShapeError.
 
         ``tpl`` may render such a text, and a template may build the name of an API version from it.
         """
@@ -123,7 +123,7 @@ EVERYTHING: Final = ChartUse(
     words=None,
     values=None,
 )
-"""The use that is assumed for a chart that is too large to be searched."""
+"""The assumption for a chart that is too large to be searched: its templates may use every input."""
 
 
 def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
@@ -177,8 +177,8 @@ class _Charts:
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:
-        """Read a file that declares charts. Conditions of dependencies are read as values. A file that cannot be read makes all
-        values count as read.
+        """Record the charts that a file declares. The values that the conditions of its dependencies name count as read. If the
+        file cannot be parsed, all values count as read.
         """
         try:
             document = read_yaml(file.data, what=file.inside[0])
@@ -219,8 +219,8 @@ def _default_texts(file: ChartFile) -> Iterator[str]:
 
 
 def _read(found: TemplateUse, text: str, *, builds: bool) -> None:
-    """Read a text that ``tpl`` may render. If ``builds`` is true, or if its braces do not match, the text may also be part
-    of an action.
+    """Read a text that ``tpl`` may render. If ``builds`` is true, or if the braces in the text do not match, the text may also
+    be a part of an action, which a template puts together.
     """
     if builds or text.count("{{") != text.count("}}"):
         found.read_part(text)
@@ -251,7 +251,7 @@ def _reads_all(found: TemplateUse) -> bool:
 
 
 def _may_be_named(version: str, names: frozenset[str]) -> bool:
-    """Return whether the group of a version is built in (one word) or in ``names``.
+    """Return whether the group of a version is a single word, as the built-in group ``apps`` is, or is in ``names``.
 
     The version is ``group/version`` or ``group/version/Kind``.
     """

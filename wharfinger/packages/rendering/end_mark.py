@@ -24,12 +24,14 @@ _WROTE: Final = re.compile(r"^wrote (.+)$", re.MULTILINE)
 
 
 def is_end(source: str) -> bool:
-    """Return whether a document is the mark, according to its ``# Source`` line."""
+    """Return whether a document is the end mark, according to its ``# Source`` line."""
     return is_added(source, END_FILE)
 
 
 def block_end(out: Path, chart_name: str) -> Path:
-    """Create the folder ``out`` for ``--output-dir`` so that writing the mark fails; return the path of the mark. Blocking."""
+    """Create the folder ``out`` for ``--output-dir``, with a folder in place of the mark's file, so that Helm cannot write the
+    mark. Return the path of the mark. Blocking.
+    """
     place = out / chart_name / TEMPLATES_FOLDER / END_FILE
     place.mkdir(mode=0o700, parents=True)
     return place

@@ -53,8 +53,8 @@ class Entry:
 class EntryCache:
     """Packed results by key. ``folder`` is made when needed.
 
-    ``short_lived`` is for a command, which does nothing else meanwhile: files are read and written without threads, and the
-    folder is not scanned before the first read.
+    ``short_lived`` is True for a command, which does nothing else at the same time. Then files are read and written without
+    threads, and the folder is not scanned before the first read.
     """
 
     def __init__(self, folder: Path, limits: CacheLimits | None = None, *, short_lived: bool = False) -> None:

@@ -98,7 +98,7 @@ def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | Non
 
 
 def _api_versions(versions: tuple[str, ...]) -> Iterator[str]:
-    """Yield flags, each with as many versions as fit."""
+    """Yield the flags ``--api-versions``, each with as many versions as fit into FLAG_BYTES. Raises RenderError."""
     known = sorted(set(versions))
     for version in known:
         if not _API_VERSION.match(version):

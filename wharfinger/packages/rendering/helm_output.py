@@ -46,7 +46,8 @@ class Document:
 
 
 def split_documents(output: str) -> tuple[Document, ...]:
-    """Return the documents of the output unchanged: empty lines at the end of one may be part of a block scalar (``|+``).
+    """Return the documents of the output. Empty lines at the end of a document are kept, because they may be part of a block
+    scalar (``|+``).
 
     Raises RenderError for more than MAX_DOCUMENTS.
     """
@@ -63,7 +64,8 @@ def split_documents(output: str) -> tuple[Document, ...]:
 
 
 def read_output(output: str) -> Rendered:
-    """Sort the documents into CRDs, hooks and objects, and rebuild the text that Helm would store for the objects.
+    """Sort the documents of Helm's output into CRDs, hooks and objects, and rebuild the text that Helm would store for the
+    objects.
 
     Objects inside a ``kind: List`` are separate objects, as in Helm. The object that contains the notes
     (:mod:`wharfinger.packages.rendering.notes_template`) is not a hook. Raises RenderError naming the template.

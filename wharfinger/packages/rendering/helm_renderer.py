@@ -72,7 +72,7 @@ FATAL_CODE: Final = 2
 
 
 class ClusterLook(Protocol):
-    """The access to a cluster for one run."""
+    """A cluster that one run of Helm may read, as given by a kubeconfig, and the lookups that were refused."""
 
     kubeconfig: JsonObject
     """The kubeconfig; Helm uses the first cluster in it."""
@@ -106,8 +106,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is the folder for the files of renders. ``access`` is the cluster that charts may read from; None renders
-    offline. ``engine`` renders the charts that do not read from the cluster, if it has the version of ``helm``; every other
-    render is a run of ``helm``. ``versions`` are the known versions of programs.
+    offline. ``engine`` renders the charts that do not read from the cluster, provided that it contains the same version of Helm
+    as ``helm``; all other charts are rendered by a run of ``helm``. ``versions`` caches the versions of programs.
     """
 
     def __init__(
@@ -131,7 +131,9 @@ class HelmRenderer:
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return the version of the Helm that renders the chart; None if the chart reads from the cluster. Raises RenderError."""
+        """Return a text that changes with the program: the version of the Helm that renders the chart. Return None if the chart
+        reads from the cluster. Raises RenderError.
+        """
         if await self._may_look_up(request):
             return None
         version = await self._helm.version(self._workspace)
@@ -258,7 +260,9 @@ class _Prepared:
     chart: Path
     crds: tuple[JsonObject, ...]
     out: Path | None = None
-    """The folder for the output of a run that reads from the cluster; ``end`` is the path of the mark at which it stops."""
+    """The folder into which Helm writes its output if the chart may read from the cluster; None otherwise. ``end`` is the path
+    of the mark at which such a run stops.
+    """
     end: Path = Path()
 
 

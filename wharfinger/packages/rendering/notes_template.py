@@ -6,8 +6,8 @@ additional template. That template includes the notes in an object that is marke
 the objects and never looks for it in a cluster. The content is Base64, so that no text can break it.
 
 The files of a folder are rendered from the last name to the first, after those of sub-charts. The name of the added template
-comes before the names of the chart's own files, so it is rendered after them. So if notes change values, their second rendering
-runs after all objects.
+comes before the names of the chart's own files, so it is rendered after them. This matters for notes that change values: their
+second rendering, by the added template, cannot affect the objects.
 """
 
 import base64

@@ -19,7 +19,7 @@ _BINARY: Final = b"\x7fELF"
 
 
 class ProgramVersions:
-    """Versions of programs by file."""
+    """A cache of the version numbers that programs print. An entry belongs to one program file."""
 
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
@@ -48,7 +48,7 @@ class ProgramVersions:
 
 
 def _key(program: Path) -> str:
-    """Return the key of a binary; "" for any other file. Blocking."""
+    """Return the key under which the version of a binary is stored; "" for a file that is not a binary. Blocking."""
     try:
         with program.open("rb") as file:
             said = os.fstat(file.fileno())

@@ -42,7 +42,11 @@ MAX_SEEN: Final = 200_000
 
 @dataclass(frozen=True, slots=True)
 class FolderStatistics:
-    """The number and total size of entries, the number of removed invalid files, and the number and last text of disk errors."""
+    """The state of a folder of cached renders: ``entries`` and ``bytes`` are the number and the total size of its entries.
+
+    ``refused`` is the number of invalid files that were removed. ``faults`` is the number of disk errors, and ``last_fault`` is
+    the text of the last one.
+    """
 
     entries: int
     bytes: int
@@ -99,7 +103,7 @@ class RenderFolder:
             self._shrink(sizes)
 
     def drop(self, key: str) -> None:
-        """Remove an entry that is intact, but cannot be used."""
+        """Remove an entry that can be read, but whose content is of no use to the caller."""
         with self._faults_counted():
             self._remove(self._opened(), key)
 
@@ -118,7 +122,9 @@ class RenderFolder:
         return self._sizes
 
     def _placed(self) -> OrderedDict[str, int]:
-        """Make and check the folder on the first call. Return the sizes of entries; empty if the folder was not scanned yet."""
+        """Make and check the folder on the first call. Return the size of each entry; an empty dict until the folder was
+        scanned.
+        """
         if not self._is_placed:
             self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
             found = self._path.lstat()
@@ -231,7 +237,9 @@ def _content(descriptor: int, size: int) -> bytes:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Return whether a file is a regular file of this user, has one name, and cannot be read or written by other users."""
+    """Return whether a file is a regular file of this user that has no second hard link, and that other users can neither read
+    nor write.
+    """
     return (
         stat.S_ISREG(status.st_mode)
         and status.st_uid == os.geteuid()

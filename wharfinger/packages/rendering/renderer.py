@@ -94,7 +94,8 @@ class KeyedRenderer(Renderer, Protocol):
     """A renderer that knows whether a repeated request would give the same result."""
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return the inputs of a render besides the request, such as Helm's version; None if they are unknown.
+        """Return a text that identifies the inputs of a render other than the request, such as Helm's version; None if they are
+        unknown.
 
         Raises RenderError.
         """

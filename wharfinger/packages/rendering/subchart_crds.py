@@ -42,12 +42,12 @@ class _Node:
 
     @property
     def name(self) -> str:
-        """The name in its ``Chart.yaml``."""
+        """The name of the chart in ``Chart.yaml``."""
         return _text(self.object(CHART_FILE), "name")
 
     @property
     def dependencies(self) -> list[JsonObject]:
-        """The entries for its sub-charts."""
+        """The chart's entries for its sub-charts."""
         listed = _list(self.object(CHART_FILE), "dependencies")
         listed = listed or _list(self.object(REQUIREMENTS_FILE), "dependencies")
         return [entry for entry in listed if isinstance(entry, dict)]
@@ -174,7 +174,9 @@ def _defaults(node: _Node) -> JsonObject:
 
 
 def _merged(above: Mapping[str, JsonValue], below: Mapping[str, JsonValue]) -> JsonObject:
-    """Merge objects, and replace everything else; a null removes a default."""
+    """Return the values ``below``, overridden by those ``above``: objects are merged, a null removes a value, and every other
+    value replaces the one below.
+    """
     made = dict(below)
     for key, value in above.items():
         under = made.get(key)

@@ -159,7 +159,7 @@ class _ValuesReader:
     """The literals after ``index .Values``; None if the last token was not part of such a call."""
 
     def read(self, match: re.Match[str], literal: str | None) -> None:
-        """Read one token."""
+        """Process the next token of an action."""
         if match[0].isspace():
             return
         if literal is not None and self.keys is not None:

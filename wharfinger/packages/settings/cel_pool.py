@@ -218,7 +218,7 @@ class CelPool:
 
 
 class _Talk:
-    """One exchange. ``at`` is the rule that the worker last reported."""
+    """One exchange with a worker: a request and its answer. ``at`` is the rule that the worker last reported."""
 
     def __init__(self, worker: Worker) -> None:
         self.at = ""

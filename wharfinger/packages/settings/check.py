@@ -28,7 +28,8 @@ class SettingsChecker:
     async def check(
         self, definition: Definition, settings: JsonObject, version: int = 0, old: JsonObject | None = None
     ) -> SettingsReport:
-        """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
+        """Check settings that are written for ``version`` (0: the newest). ``old`` are the user's settings until now. Rules of
+        the schema may compare both.
 
         If there are no problems, the report's ``settings`` are the effective settings. Raises PackageError only if the check
         itself fails, for example because no worker process can be started.

@@ -41,7 +41,7 @@ _LISTS: Final = ("testcases", "cases")
 
 @dataclass(frozen=True, slots=True)
 class ConversionCase:
-    """One example; ``where`` is its place in the package."""
+    """One example of a conversion; ``where`` is its place in the package, for messages."""
 
     where: str
     name: str

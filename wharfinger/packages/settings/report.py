@@ -141,8 +141,8 @@ class _Secrets:
 
 
 def _named(value: JsonValue) -> _Place | None:
-    """Return the places of secrets, found by the names of their keys; None if there are no secrets. Booleans never count as
-    secrets.
+    """Return the places of the secrets in a value; None if there are none. A value counts as a secret if the name of its key
+    suggests a secret, unless the value is empty or a boolean.
     """
     found = _Place()
     if isinstance(value, dict):

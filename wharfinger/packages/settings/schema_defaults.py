@@ -30,7 +30,9 @@ class DefaultProblem:
 
 
 def refused_defaults(definition: Definition) -> tuple[tuple[DefaultProblem, ...], tuple[DefaultProblem, ...]]:
-    """Return the problems of the settings schema, and those of the values schema that the settings schema does not have."""
+    """Return the defaults that the schemas themselves refuse: first the problems of the settings schema, then the further
+    problems of the values schema.
+    """
     settings, values = (
         () if schema is None else schema_default_problems(schema)
         for schema in (definition.settings_schema, definition.values_schema)

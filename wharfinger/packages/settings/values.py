@@ -164,10 +164,10 @@ async def check_package_rules(definition: Definition, rules: Rules) -> None:
 async def check_settings(
     definition: Definition, settings: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """Return all problems and warnings of the user's settings, compared with ``old``, the settings before.
+    """Return all problems and warnings of the user's settings. A rule may compare them with ``old``, the previous settings.
 
-    ``old`` is None if there were no settings before. Neither argument includes defaults. If there are no problems, the report's
-    ``settings`` are the effective settings. Raises only RulesError.
+    ``old`` is None if there were no previous settings. Neither argument includes defaults. If there are no problems, the
+    report's ``settings`` are the effective settings. Raises only RulesError.
     """
     schema = definition.settings_schema
     try:
@@ -183,9 +183,11 @@ async def check_settings(
 async def check_values_rules(
     definition: Definition, values: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """Return all problems of values, including those of rules, compared with the values before. Raises RulesError.
+    """Return all problems of values, including violated rules. A rule may compare them with ``old``, the previous values.
+    Raises RulesError.
 
-    Deprecated values cause no warnings here: `check_settings` warns of deprecated settings, which are the part that users write.
+    Deprecated values cause no warnings here: `check_settings` warns of deprecated settings, which are the part that users
+    write.
     """
     schema = definition.values_schema
     if schema is None:
@@ -194,7 +196,9 @@ async def check_values_rules(
 
 
 def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:
-    """Return the content of a hook's file at VALUES_PATH, or at CONFIG_VALUES_PATH if ``values`` are the user's settings."""
+    """Return the content of the file that VALUES_PATH names for a hook. If ``values`` are the user's settings, it is the
+    content of the file that CONFIG_VALUES_PATH names.
+    """
     return {"global": global_values, definition.camel: values}
 
 

@@ -77,7 +77,7 @@ class GitSource:
 
     @property
     def login(self) -> "Credentials | SshKey | None":
-        """The part of cache keys for the login or the ssh key, so that cached data is not shared between logins."""
+        """The login or the ssh key. It is a part of cache keys, so that cached data is not shared between logins."""
         return self.ssh or self.credentials
 
     @property
@@ -100,7 +100,7 @@ access.
 
 
 class GitRepositories:
-    """The tags of git repositories, and the packages that were read last."""
+    """A reader of git repositories. It caches their tags for a while, and the packages that were read last."""
 
     def __init__(self, git: GitProgram | None = None) -> None:
         self._git = git or GitProgram(file_bytes=MAX_FETCHED)
@@ -176,7 +176,7 @@ class GitPacker:
         return tuple(sorted(self._place.tags.versions(await self._repositories.tags(self._place), name)))
 
     async def check(self) -> None:
-        """Raise PackageError if the repository cannot be reached."""
+        """Raise PackageError if the tags of the repository cannot be listed. A list younger than FRESH_S is used again."""
         await self._repositories.tags(self._place)
 
 

@@ -25,7 +25,7 @@ CHUNK: Final = 256 * 1024
 
 
 class Packer(Protocol):
-    """The interface of a place with packages. Raises PackageError."""
+    """The interface of a place from which packages are packed, such as a git repository. The methods may raise PackageError."""
 
     async def pack(self, name: str, tag: str) -> Package:
         """Return a version of a package; raise ArtifactNotFoundError if it does not exist."""
@@ -36,12 +36,12 @@ class Packer(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise PackageError if the place cannot be used."""
+        """Check that packages can be read from the source. Raises PackageError."""
         ...
 
 
 class PackedRegistry:
-    """The packages of a place; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
+    """The packages that a Packer packs; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
 
     def __init__(self, packer: Packer, where: str) -> None:
         """``where`` is the name of the place in messages."""
@@ -74,7 +74,7 @@ class PackedRegistry:
         raise self._unknown(repository, blob.digest)
 
     async def check(self) -> None:
-        """Raise PackageError if the place cannot be used."""
+        """Raise PackageError if the folder or git repository of the packages cannot be used."""
         await self._packer.check()
 
     async def tags(self, repository: str) -> tuple[str, ...]:
@@ -82,7 +82,10 @@ class PackedRegistry:
         return await self._packer.tags(_checked(repository))
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest with its descriptor. ``reference`` is a version, or the digest of the package resolved last."""
+        """Return a manifest with its descriptor.
+
+        ``reference`` is a version, or the digest of the package that was resolved last; no other digest is found.
+        """
         _checked(repository)
         if isinstance(reference, str):
             await self.resolve(repository, reference)
@@ -94,7 +97,9 @@ class PackedRegistry:
         return package.manifest.descriptor, package.manifest.data
 
     async def referrers(self, repository: str, _digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return (): in such a place, no other manifest, such as a signature, can refer to a package."""
+        """Return (). Manifests that refer to a package, such as signatures, exist only in registries, and not in the places
+        from which packages are packed.
+        """
         _checked(repository)
         await trio.lowlevel.checkpoint()
         return ()

@@ -46,7 +46,9 @@ class RulesFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A registry with the beginning of a path. ``insecure`` means plain HTTP. ``pull`` is the kind of requests that it gets."""
+    """The address of a registry or mirror, possibly with the beginning of a path. ``insecure`` means plain HTTP. ``pull``
+    determines which requests are sent to it: all, only those by digest, or only those by tag.
+    """
 
     location: str
     insecure: bool = False

@@ -101,9 +101,11 @@ class Network:
     git: GitRepositories = field(default_factory=GitRepositories)
     """The tags of git repositories, and the packages that were read last."""
     folders: FolderPacks = field(default_factory=FolderPacks)
-    """The manifests of folders that were packed before."""
+    """The manifests of package folders that this process has already packed."""
     authorizations: Authorizations = field(default_factory=Authorizations)
-    """The authorizations that registries accepted, so that the first request of a new connection is not refused."""
+    """The authorizations that registries have accepted. They are sent with the first request of a new connection, which is then
+    not refused.
+    """
 
 
 @asynccontextmanager
@@ -182,8 +184,8 @@ async def _server(source: HelmSource | ArchiveSource, url: str, network: Network
 
 
 async def _with_login(source: GitSource, network: Network) -> GitSource:
-    """Return the source itself if it has a login, or if its URL is not an http(s) URL. Otherwise return it with the login that
-    this machine's user has for the URL, if any.
+    """Return the source with the login that this machine's user has for its URL, if there is one. Return the source unchanged
+    if it has a login already, or if its URL is not an http(s) URL.
     """
     if source.credentials is not None or not source.url.startswith(("http://", "https://")):
         return source

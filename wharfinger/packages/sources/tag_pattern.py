@@ -19,7 +19,7 @@ _TEXT: Final = re.compile(r"[A-Za-z0-9_./@+-]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class TagPattern:
-    """A pattern: a text with exactly one ``{version}``, and optionally ``{package}``."""
+    """A pattern of git tags: a text with exactly one ``{version}``, and optionally ``{package}``."""
 
     text: str = VERSION
 

@@ -65,7 +65,7 @@ _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
 MAX_NAME: Final = 200
 MOST_RECORDS: Final = 1_000
-"""The largest number of trees whose records are kept in memory."""
+"""The largest number of unpacked packages whose records are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)

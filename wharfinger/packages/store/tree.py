@@ -47,7 +47,7 @@ log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """The origin of a tree: the manifest, and the digest of the files (hexadecimal)."""
+    """The record of a tree in the store: the package's manifest, and the digest of all its files (hexadecimal)."""
 
     manifest: Manifest
     content: str

@@ -23,7 +23,7 @@ _MOST_ENTRIES: Final = 10
 
 
 def read_bundle(data: bytes) -> Signature:
-    """Read a bundle with a signed statement. Raises ArtifactError."""
+    """Read a Sigstore bundle that contains a signed statement, and return its signature. Raises ArtifactError."""
     try:
         document = as_object(decode_json(data, max_bytes=MAX_BUNDLE, what="bundle"), "bundle")
         kind = find_str(document, "mediaType")

@@ -34,7 +34,7 @@ class Claim:
 
 
 def read_claim(payload: bytes) -> Claim:
-    """Read a payload whose signature was verified. Raises ArtifactError."""
+    """Read the signer's claims about an artifact from a payload whose signature was verified. Raises ArtifactError."""
     try:
         document = as_object(decode_json(payload, max_bytes=MAX_PAYLOAD, what="payload"), "payload")
         kind = find_str(document, "critical", "type")

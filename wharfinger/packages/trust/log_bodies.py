@@ -20,7 +20,7 @@ from wharfinger.packages.trust.log_entries import MAX_ENTRY, decoded
 
 @dataclass(frozen=True, slots=True)
 class LoggedSignature:
-    """The signature that an entry must name.
+    """The signature that an entry of the transparency log must name.
 
     ``payload`` is the payload of the envelope, or the signed bytes if there is no envelope. ``document`` contains the envelope as
     it was stored; it is empty if there is no envelope, or if the envelope is part of a bundle. ``certificate`` is in DER.

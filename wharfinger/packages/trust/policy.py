@@ -70,7 +70,7 @@ class Policy:
     """The version that an artifact must state if it is requested by its digest. If this is empty, any version is accepted."""
     identities: tuple[TrustedIdentity, ...] = ()
     root: TrustRoot | None = None
-    """The root for ``identities``; None without identities."""
+    """The root of trust by which the certificates of ``identities`` are verified; None if there are no identities."""
     predicates: tuple[str, ...] = ()
     keyring: str = field(default="", repr=False)
     """Public keys of OpenPGP, armored. If there are any, a chart needs a provenance file that is signed with one of them, and all

@@ -49,12 +49,12 @@ _CONFIG: Final = "application/vnd.oci.image.config.v1+json"
 
 
 def signature_tag(digest: Digest) -> str:
-    """Return the tag of the manifest with the signatures of an artifact."""
+    """Return the tag under which a repository has the signatures of an artifact."""
     return f"sha256-{digest.hex}.sig"
 
 
 def statements_tag(digest: Digest) -> str:
-    """Return the tag of the manifest with the signed statements about an artifact that are not in bundles."""
+    """Return the tag under which a repository has the signed statements about an artifact, except those in bundles."""
     return f"sha256-{digest.hex}.att"
 
 
@@ -103,7 +103,7 @@ async def _manifests(registry: Registry, repository: str, digest: Digest, *, sta
 
 
 def _layers(data: bytes) -> list[tuple[Descriptor, JsonObject]]:
-    """Return the descriptors of the payloads in a manifest, with their annotations. Raises ArtifactError."""
+    """Return the descriptor and the annotations of each layer of a manifest that contains a signature. Raises ArtifactError."""
     try:
         document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="signatures"), "signatures")
         layers = [as_object(each, "layers") for each in find_list(document, "layers")]

@@ -20,7 +20,9 @@ class Signer:
         return PublicKey("", public_pem(self.key)).fingerprint
 
     async def sign(self, registry: WritableRegistry, repository: str, claim: Claim) -> Descriptor:
-        """Sign a claim about an artifact of a repository, and push the signature. Raises PackageError."""
+        """Sign ``claim``, which states the digest, the reference and the version of an artifact, and push the signature to the
+        artifact's repository in the registry. Raises PackageError.
+        """
         payload = write_claim(claim)
         own = self.key.public_key()
         return await push_signature(

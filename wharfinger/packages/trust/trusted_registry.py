@@ -83,7 +83,7 @@ class TrustedRegistry:
         return await self._registry.tags(repository)
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:
-        """Return a manifest or an index without verifying it. Its blobs can be read only if it is trusted."""
+        """Return a manifest or an index without verifying it. Its blobs can be read only after it was verified."""
         return await self._registry.document(repository, reference)
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:

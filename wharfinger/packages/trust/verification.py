@@ -28,7 +28,7 @@ _OTHER_KEY: Final = "it was made with another key"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The artifact in question: the digest that was resolved, and the name and version that were requested.
+    """The artifact to verify: the digest that was resolved, and the name and version that were requested.
 
     ``stated`` is the version in the manifest, which the signature covers; empty if the manifest states no version.
     """
@@ -88,7 +88,7 @@ def _trusted(policy: Policy) -> str:
 
 
 def judge(signature: Signature, subject: Subject, policy: Policy) -> Verdict:
-    """Judge one signature of an artifact."""
+    """Return the verdict on one signature of an artifact by the policy of its repository."""
     if signature.problem:
         return Verdict(0, signature.problem)
     keys = (PublicKey(key.name, key.pem) for key in policy.keys)

@@ -15,7 +15,9 @@ Result = TypeVar("Result")
 
 
 class ClaimError(Exception):
-    """A claim failed. Unless this is a ConflictError, the member is unchanged, or has left the pool."""
+    """A claim failed. After a ConflictError, others may have changed the member. After any other ClaimError, the member is
+    unchanged, or has left the pool.
+    """
 
 
 class ConflictError(ClaimError):
@@ -34,8 +36,8 @@ class Backend(Protocol[Spec_contra, Result]):
     """A pool of members. The scheduler calls no method once its own ``async with`` block has ended."""
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return how the backend's cache of members has changed since the last call. The first call returns all members.
-        Never waits.
+        """Return the changes of the backend's cache of members since the last call. The first call returns all members. Never
+        waits.
 
         The backend calls `PoolScheduler.notify_idle` when there are more changes.
         """

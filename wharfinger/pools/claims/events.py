@@ -62,7 +62,7 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The caller of a request is gone. If the request was answered already, nothing changes."""
+    """The caller of a request does not wait for the answer any more. If the request was already answered, nothing changes."""
 
     request: int
 
@@ -117,7 +117,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The shell does not wait for the claims under way any more, and will not report their ends."""
+    """The code that makes the claims has stopped waiting for those under way, and will not report their ends."""
 
 
 Event: TypeAlias = (
@@ -129,7 +129,7 @@ Event: TypeAlias = (
 
 
 class Answer(StrEnum):
-    """The outcome of a request."""
+    """The outcome of a request for a member of a pool."""
 
     CLAIMED = "claimed"
     EXPIRED = "expired"
@@ -146,7 +146,9 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartClaim:
-    """Claim a member for a request. The shell answers once, with Succeeded, Conflicted or Failed; never after Abandoned."""
+    """Claim a member for a request. One event reports the result, Succeeded, Conflicted or Failed; after Abandoned, none
+    does.
+    """
 
     request: int
     member: Member

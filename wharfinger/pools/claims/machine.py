@@ -69,7 +69,10 @@ Effects: TypeAlias = tuple[Effect, ...]
 
 
 class IllegalPoolEvent(Exception):  # noqa: N818 - named for what happened
-    """The shell reported something that cannot have happened: a bug of the shell. The state is unchanged."""
+    """An event that cannot happen in this state was reported, because of a bug in the code that drives the machine.
+
+    The state is unchanged.
+    """
 
 
 def accepts(state: PoolState) -> bool:
@@ -276,7 +279,9 @@ def _reserve_until(state: PoolState, uid: str, version: int) -> None:
 
 
 def _admit(state: PoolState, uid: str) -> None:
-    """Make the member ready or not ready, according to its state in the cache. A member that was ready before keeps its place."""
+    """Make a member that is not reserved ready or not ready, according to its state in the cache. A member that was ready
+    before keeps its place in the order.
+    """
     member = state.members.get(uid)
     if member is None or uid in state.reserved:
         return

@@ -41,7 +41,7 @@ class PoolMetrics:
 
 
 def snapshot_of(state: PoolState, last_dispatch: float | None) -> Snapshot:
-    """Return the numbers of a state, in constant time."""
+    """Return the numbers of members, requests and claims in the state of a pool. Takes constant time."""
     return Snapshot(
         ready=len(state.ready),
         waiting=len(state.line),

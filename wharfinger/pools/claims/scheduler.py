@@ -107,7 +107,7 @@ class PoolScheduler(Generic[Spec, Result]):
         return True
 
     def withdraw(self, request: Request[Spec, Result]) -> None:
-        """Give up a request whose caller will not use a member. A member that it already got is recycled."""
+        """Give up a request whose caller will not use a member. If a member was already claimed for the request, recycle it."""
         if request.number in self._requests:
             self._step(Withdrawn(request.number))
         elif request.answer is Answer.CLAIMED:
@@ -140,7 +140,9 @@ class PoolScheduler(Generic[Spec, Result]):
         return snapshot_of(self._state, self._last_dispatch)
 
     def position(self, request: Request[Spec, Result]) -> int:
-        """Return the place of a request that waits, 1 for the next one; 0 if it is under claim or answered. Takes linear time."""
+        """Return the place in line of a waiting request, 1 for the next one. Return 0 if the request was answered, or a member
+        is being claimed for it. Takes linear time.
+        """
         return position_of(self._state, request.number)
 
     async def wait_change(self) -> None:

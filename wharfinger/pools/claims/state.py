@@ -40,7 +40,7 @@ class Claim:
 
 @dataclass(slots=True)
 class Counters:
-    """Sums since the pool was opened, for metrics."""
+    """The numbers of requests and claims of a pool since it was opened, for metrics."""
 
     accepted: int = 0
     claims: int = 0
@@ -51,7 +51,7 @@ class Counters:
     evicted: int = 0
     """Members that were ready, but were removed, stopped being idle, or became protected, before a claim."""
     protected: int = 0
-    """The times that an idle member was not made ready because it is about to be removed (``Member.protected``)."""
+    """The number of times that an idle member was not made ready, because it was about to be removed (``Member.protected``)."""
     recycled: int = 0
 
 
@@ -121,8 +121,9 @@ class PoolState:
     """Everything that the machine knows.
 
     ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in which
-    they became ready. ``reserved`` are the members that must not be handed out. The value is None while the member is under
-    claim. After the claim, the value is a version: the reservation ends when the cache shows this version or a later one.
+    they became ready. ``reserved`` are the members that must not be handed out. Its value for a member is None while a claim of
+    the member is under way. Afterwards, the value is a version of the member: the reservation ends when the cache shows this
+    version or a later one.
     """
 
     limits: Limits

@@ -35,12 +35,13 @@ RESTART_MAX_S: Final = 60.0
 MAX_FAILED_STARTS: Final = 5
 """The number of failed starts in a row after which an interpreter is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
-"""The running time after which a zygote counts as working, so that the pause after its end is RESTART_S again."""
+"""The running time after which a zygote counts as sound. Before the replacement of a sound zygote, the pause is RESTART_S."""
 SURPLUS_S: Final = 10.0
 """The time without a claim after which surplus workers are ended."""
 _LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4, expires_claims=False)
-"""Claims do not expire: their end is always awaited, for at most START_S of :mod:`wharfinger.pools.interpreters.workers`. The
-reason is that the worker may have begun the script, which must not be started a second time.
+"""Claims do not expire: each request waits for the end of its claim, because the worker may have begun the script, which must
+not be started a second time. This end comes soon, because a worker that has not answered within START_S of
+:mod:`wharfinger.pools.interpreters.workers` is killed.
 """
 
 
@@ -81,7 +82,9 @@ class InterpreterPool:
         return len(self._workers) > 0 or self._budget.admits(self)
 
     def busy_processes(self) -> tuple[int, ...]:
-        """Return the process id of the zygote, which the memory budget counts but does not end; () if no zygote runs."""
+        """Return the process id of the zygote, for the memory budget, which counts this process but never ends it; () if no
+        zygote runs.
+        """
         return (self.zygote_pid,) if self.zygote_pid else ()
 
     def memory_bytes(self) -> int:
@@ -97,7 +100,7 @@ class InterpreterPool:
         return any(_changed_at(folder) != changed for folder, changed in self._folders.items())
 
     def renew(self) -> None:
-        """Request a replacement of the zygote and its idle workers; until it is done, no script is started warm."""
+        """Request that the zygote and its idle workers are replaced. Until that is done, no script starts in an idle worker."""
         self._outdated.set()
 
     @property
@@ -110,7 +113,9 @@ class InterpreterPool:
         return self._scheduler.snapshot()
 
     async def claim(self, job: Job) -> ClaimedWorker:
-        """Start a script in a worker. Raises PoolFullError and NoMemberError; in these cases, the script has not begun."""
+        """Start a script in a worker. Raises PoolFullError if the pool accepts no more requests now, and NoMemberError if no
+        worker was claimed in time. In both cases, the script has not begun.
+        """
         self.used_at = trio.current_time()
         return await self._scheduler.claim(job, self.used_at + CLAIM_S)
 

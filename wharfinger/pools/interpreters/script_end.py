@@ -71,7 +71,7 @@ class ScriptEnd:
         return 1
 
     def note_interrupt(self) -> None:
-        """Make the interpreter kill itself with SIGINT at its end, as it does after an interrupted main program."""
+        """Make the interpreter end as after an interrupted main program: it then kills itself with SIGINT."""
         hook, sys.excepthook = sys.excepthook, lambda *_: None
         self.run_string(b"raise KeyboardInterrupt")
         sys.excepthook = hook

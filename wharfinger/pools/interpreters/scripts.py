@@ -29,7 +29,9 @@ READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_TUNABL
 _HARMLESS: Final = frozenset(
     {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
 )
-"""Variables that cannot load code, whoever sets them. The variables of the locale cannot load code either."""
+"""Variables that cannot make the interpreter load code, whatever their value is. This is also true for the variables of the
+locale.
+"""
 _PYTHON: Final = re.compile(r"python3?(\.\d{1,3})?")
 _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/binfmts.h
 _ELF: Final = b"\x7fELF"
@@ -50,7 +52,7 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """A script that can be started warm.
+    """A script that can run in a worker, which is forked from an interpreter that has already started.
 
     ``words`` are the interpreter as the command line names it. ``argv``, which follows them, is the script's file and its
     arguments.
@@ -65,7 +67,7 @@ class WarmStart:
 
 
 def warm_start(command: Command) -> WarmStart | None:
-    """Return the warm start of a command; None if it must be started as a new process."""
+    """Return the data for running a command's script in a worker; None if the command must be started as a new process."""
     if command.wrapper or command.stdin or command.descriptors:
         return None
     try:
@@ -99,8 +101,8 @@ def _is_trusted(program: str, variables: Iterable[tuple[str, str]]) -> bool:
 
 
 def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
-    """Return the interpreter's file, its words on the command line, and the script with its arguments; None for any other
-    command.
+    """Return the file of the Python interpreter that runs the command's script, the words by which the command line names this
+    interpreter, and the script with its arguments. Return None if the command is not a Python script.
     """
     program, *arguments = command.argv
     if not program.startswith("/"):
@@ -144,8 +146,8 @@ def _identity(path: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _is_program(path: str, _identity: tuple[int, ...]) -> bool:
-    """Return whether the file is a compiled program. A script that starts the interpreter does not count, because it could do
-    other things as well.
+    """Return whether the file is a compiled program (ELF). The result is False for a script that starts an interpreter, because
+    such a script could also do other things.
     """
     with Path(path).open("rb", buffering=0) as file:
         return file.read(len(_ELF)) == _ELF

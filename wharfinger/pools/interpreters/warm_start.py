@@ -35,7 +35,7 @@ _MAX_COLD: Final = 4096
 
 
 class WarmStarts:
-    """A runner of commands, which starts them warm if possible. Made by :func:`open_warm_starts`.
+    """A runner of commands, which runs a command in a warm worker if possible. Made by :func:`open_warm_starts`.
 
     ``warm`` counts the runs in a worker, and ``cold`` the runs in a new process.
     """
@@ -98,9 +98,9 @@ class WarmStarts:
         return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
 
     def _remember_cold(self, program: str) -> None:
-        """Remember to start this command as a new process, without reading its script again.
+        """Remember that this program is always started as a new process, without reading its script again.
 
-        If the script changes, it still runs correctly, only slower.
+        If the script later changes so that a warm worker could run it, it still runs correctly, only slower.
         """
         self._never[program] = None
         if len(self._never) > _MAX_COLD:

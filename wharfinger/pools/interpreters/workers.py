@@ -76,9 +76,10 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
 
 @dataclass(eq=False, slots=True)
 class _Watched:
-    """An idle worker, and the task that watches it. Cancel ``scope`` to end the task; ``over`` is set when the task has ended.
+    """An idle worker, and the task that watches it. To end the task, cancel ``scope``. ``over`` is set when the task has ended.
 
-    Only one task may wait for the end of a process at a time, so the task that removes a worker waits for ``over`` first.
+    Only one task at a time may wait for the end of a process. Therefore a task that removes a worker waits for ``over`` before
+    it waits for the process.
     """
 
     idle: Idle
@@ -111,7 +112,7 @@ class WarmWorkers:
         self._handed: dict[str, Adopted] = {}
         self._changes: deque[Seen | Lost] = deque()
         self.on_change: Callable[[], None] = lambda: None
-        """Called when there are changes to read; must not block."""
+        """A callback that is called when there are changes to read. It must not block."""
 
     def __len__(self) -> int:
         """Return the number of idle workers."""
@@ -165,7 +166,7 @@ class WarmWorkers:
             await end_child(child, self._ledger)
 
     def release(self, child: Adopted) -> Adopted:
-        """Forget a worker that was handed over. Raises ConflictError if the backend has ended it."""
+        """Return a claimed worker to its caller, and stop being responsible for it. Raises ConflictError if it was ended."""
         if self._handed.pop(child.mark.token, None) is None:
             raise ConflictError("the pool was closed, and the worker ended")
         return child

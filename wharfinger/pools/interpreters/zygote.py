@@ -40,7 +40,9 @@ _NUMBER_BYTES: Final = 4
 
 
 class ZygoteError(Exception):
-    """A zygote cannot serve, or has ended. If ``lasting``, another zygote of this interpreter could not serve either."""
+    """A zygote (the process that forks warm workers) cannot serve, or has ended. If ``lasting`` is true, another zygote of the
+    same interpreter could not serve either.
+    """
 
     def __init__(self, why: str, *, lasting: bool = False) -> None:
         super().__init__(why)
@@ -61,7 +63,7 @@ class Idle:
 
 
 class Zygote:
-    """A running zygote. Made by :func:`open_zygote`."""
+    """A running zygote, the process that forks the warm workers of one interpreter. Made by :func:`open_zygote`."""
 
     def __init__(
         self, worker: Worker, own: socket.socket, ledger: ProcessLedger | None, folders: Mapping[str, int]
@@ -82,8 +84,8 @@ class Zygote:
     async def fork(self) -> Idle:
         """Fork a worker. Raises ZygoteError, and LedgerError.
 
-        If it raises, no worker is left, unless a fork was not reported in time: `end_late` ends that worker. If the caller is
-        cancelled, the fork is finished, and the worker is ended.
+        After an error, there is no worker, except if the zygote did not report the fork in time; `end_late` ends that worker
+        later. If the caller is cancelled, the fork is completed, and the new worker is ended.
         """
         token = secrets.token_hex(16)
         ledger = self._ledger
@@ -213,7 +215,9 @@ def _read(line: bytes) -> Mapping[str, object]:
 
 
 def _check(found: Mapping[str, object], worker: Worker) -> dict[str, int]:
-    """Check the report of a zygote, and return the folders of its modules. Raises ZygoteError if it cannot serve."""
+    """Check the report of a zygote. Return the folders from which its modules came, each with the time of its last change.
+    Raises ZygoteError if the zygote cannot serve.
+    """
     if "unfit" in found:
         raise ZygoteError(f"the interpreter cannot fork workers: {found['unfit']}", lasting=True)
     if "version" not in found:

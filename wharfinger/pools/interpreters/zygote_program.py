@@ -110,7 +110,7 @@ class Unfit(Exception):  # noqa: N818 - it is no error of this program
 
 
 class Zygote:
-    """The facts that each fork needs, determined once."""
+    """The state of this zygote: the facts that each fork of a worker needs. They are determined only once."""
 
     def __init__(self, own: socket.socket) -> None:
         machine = os.uname().machine
@@ -141,7 +141,10 @@ class Zygote:
         self.open_file.restype = ctypes.c_void_p
 
     def fork(self) -> int:
-        """Fork a child of this process's parent; return 0 in the child. Everything else is as with fork(2) and os.fork."""
+        """Fork a process that becomes a child of this process's parent. In the new process, return 0; otherwise return its pid.
+
+        Everything else is as with fork(2) and os.fork.
+        """
         flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | signal.SIGCHLD
         # clone(flags, stack, parent_tid, child_tid, tls); the last two are the other way round on arm64.
         last = (self._thread_id, 0) if self._number == _CLONE["x86_64"] else (0, self._thread_id)
@@ -342,8 +345,8 @@ def _exactly(control: socket.socket, size: int) -> bytes:
 
 
 def _prepare(zygote: Zygote, job: Job) -> None:
-    """Give this process what a new one would have: limits, user, folder, environment, command line. Raises OSError and
-    ValueError.
+    """Make this forked process like a newly started one: its limits, user, folder, environment and command line. Raises OSError
+    and ValueError.
     """
     os.environ.clear()
     os.environ.update(job["environment"])
@@ -397,7 +400,10 @@ def _check(zygote: Zygote, script: str) -> None:
 
 
 def _find_user_site() -> None:
-    """Find the folder of the user's packages for this home. Raises ValueError if it exists: a new process would use it."""
+    """Find the folder of the user's own Python packages below the current home.
+
+    Raises ValueError if the folder exists, because a new process would import packages from it.
+    """
     site = sys.modules.get("site")
     if site is not None and site.ENABLE_USER_SITE:
         vars(site).update(USER_BASE=None, USER_SITE=None)
@@ -406,7 +412,9 @@ def _find_user_site() -> None:
 
 
 def _run(zygote: Zygote, script: str, source: bytes) -> None:
-    """Run the script as the main program. Returns if the interpreter is to end by itself, as after any main program."""
+    """Run the script as the main program, and end the process. Return only if the interpreter has to end the process itself,
+    as it does after any main program.
+    """
     main_module = types.ModuleType("__main__")
     vars(main_module).update(zygote.main_names)
     if "__annotations__" in zygote.main_names:

@@ -31,7 +31,7 @@ EMPTY_S: Final = 60.0
 FORGET_S: Final = 60.0
 """The time after which the size of a pool's largest idle process is halved, if the pool has no idle process any more."""
 TYPICAL: Final = 4 * 1024 * 1024
-"""The bytes that a process counts for until it is measured."""
+"""The size in bytes that a process is assumed to have until it is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class MemoryBudget:
         return self.used + expected <= self.limit_bytes
 
     def admits(self, holder: Holder | None = None) -> bool:
-        """Return whether one more process of ``holder`` (None: of a new pool) may be started; a refusal is counted."""
+        """Return whether one more process of the pool ``holder`` may be started; None stands for a new pool. Count refusals."""
         if self.has_room(holder):
             self._admitted.set()
             return True

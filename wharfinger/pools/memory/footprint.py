@@ -15,7 +15,9 @@ _KIB: Final = 1024
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _MAX_PROCESSES: Final = 5_000
 UNKNOWN_PROGRAM: Final = "unknown"
-"""The name of a program that this process may not see, because it runs as another user."""
+"""The name under which a program is counted if this process may not see its real name, because the program runs as another
+user.
+"""
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -30,8 +32,8 @@ class Footprint:
 def footprint(pid: int) -> Footprint | None:
     """Return the memory of a process; None if it has ended.
 
-    If the kernel does not show the shares, for example because this process may not trace the other process, all resident pages
-    count.
+    The kernel may not show which share of each page belongs to the process, for example because this process may not trace it.
+    In this case, all of its resident pages count in full.
     """
     try:
         return _shares(Path(f"/proc/{pid}/smaps_rollup").read_bytes())
@@ -111,7 +113,7 @@ def memory_of_machine() -> int:
 
 
 def _limits_of_groups(root: Path = _CGROUPS, own: Path = Path("/proc/self/cgroup")) -> list[int]:
-    """Return the limits of this process's control group and of those above it (cgroup v2 and v1)."""
+    """Return the memory limits of this process's control group and of the groups above it (cgroup v2 and v1)."""
     try:
         lines = own.read_text().splitlines()
     except OSError:

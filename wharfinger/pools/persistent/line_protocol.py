@@ -21,13 +21,13 @@ from typing import Final
 from wharfinger.formats.json.value import JsonError, decode_json
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
-"""The limit of an answer with its newline; a program with a longer answer is ended."""
+"""The largest number of bytes of an answer, including its newline. A program with a longer answer is ended."""
 MAX_STATUS: Final = 255
 _SHOWN: Final = 200
 
 
 class AnswerError(Exception):
-    """A line of a program is not an answer to its run."""
+    """A line that a program has printed is not a valid answer to the run that the program was given."""
 
 
 @dataclass(frozen=True, slots=True)

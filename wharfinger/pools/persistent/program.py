@@ -29,7 +29,7 @@ SETTLE_S: Final = 1.0
 
 
 class NotBegunError(Exception):
-    """A program that had already served runs ended without reading this run, so no part of this run has been done."""
+    """The program ended before it read this run, so the run has not begun. The program had served other runs before."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,9 @@ class _Output:
 
 
 class Program:
-    """A program that serves runs. Its owner runs `live` in a task, and one run at a time."""
+    """A program that serves runs, one after the other. The owner of the program runs `live` in a task, and never calls `run`
+    while another run is under way.
+    """
 
     def __init__(self, command: Command, limits: Limits) -> None:
         self.runs = 0
@@ -67,7 +69,9 @@ class Program:
 
     @property
     def usable(self) -> bool:
-        """Return whether another run may be given to the program."""
+        """Return whether the program can get another run. It cannot if it has ended, or has printed something between two
+        runs.
+        """
         return not self._ending.is_set() and self._worker is not None and not self._worker.has_output()
 
     def end(self) -> None:
@@ -171,8 +175,8 @@ class Program:
     def _unread_error(self) -> Exception:
         """Return the error for a run that the program has not read.
 
-        If it was the first run, the program may have done anything instead of reading it, so the run is not given to another
-        program.
+        After an earlier run of the program, the error is NotBegunError, so the run is given to another program. A program that
+        has not even read its first run may have done anything instead, so the error is then AnswerError.
         """
         if self.runs > 1:
             return NotBegunError()

@@ -37,7 +37,7 @@ _LOOK_S: Final = 10.0
 
 _Kind: TypeAlias = tuple[object, ...]
 """Everything that the runs of one program have in common: the command with its environment, the limits, and the files that the
-command names. A run of another kind needs another program.
+command names. A run for which any of these differs needs another program.
 """
 
 
@@ -99,7 +99,7 @@ class PersistentPrograms:
         return len(self._kept)
 
     def kept(self) -> tuple[ProgramCounts, ...]:
-        """Return the programs that run, for each hook, sorted by the hook's name."""
+        """Return the counts of the running programs, one entry for each hook, sorted by the hook's name."""
         found: dict[str, list[_Kept]] = {}
         for each in self._kept:
             found.setdefault(each.owner, []).append(each)
@@ -119,11 +119,11 @@ class PersistentPrograms:
         return self._budget
 
     def busy_processes(self) -> Iterator[int]:
-        """Yield the programs that serve a run."""
+        """Yield the process ids of the programs that serve a run."""
         return (kept.program.pid for kept in self._kept if kept.busy)
 
     def idle_processes(self) -> Iterator[IdleProcess]:
-        """Yield the programs that wait for a run."""
+        """Yield the processes of the programs that wait for a run."""
         return (
             IdleProcess(kept.program.pid, kept.program.idle_since, kept.program.end)
             for kept in self._kept
@@ -215,7 +215,7 @@ class PersistentPrograms:
             self._forget(kept.owner)
 
     def _forget(self, owner: str) -> None:
-        """Drop the record of a hook's newest kind of run, if the hook has no program any more."""
+        """If the hook has no running program any more, forget the kind of its newest run."""
         if not any(kept.owner == owner for kept in self._kept):
             self._newest.pop(owner, None)
 
@@ -231,7 +231,9 @@ class PersistentPrograms:
         kept.busy = False
 
     def _end_outdated(self, owner: str) -> None:
-        """End the idle programs of a hook that are of another kind than its newest run."""
+        """End the idle programs of a hook that could not serve its newest run, because that run needs a program of another
+        kind.
+        """
         for kept in self._kept:
             if kept.owner == owner and not kept.busy and kept.kind != self._newest[owner]:
                 kept.program.end()

@@ -40,7 +40,9 @@ def begin_usage(pid: int) -> UsageSums:
 
 
 def usage_since(pid: int, before: UsageSums) -> Usage:
-    """Return the usage since a moment. Raises OSError if the process has ended."""
+    """Return the resources that a process has used since ``before``, the result of `begin_usage`. Raises OSError if the process
+    has ended.
+    """
     now = _moment(pid)
     kernel_s = now.kernel_s - before.kernel_s + now.children_kernel_s - before.children_kernel_s
     all_s = now.own_s - before.own_s + now.children_s - before.children_s

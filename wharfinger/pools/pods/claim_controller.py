@@ -77,7 +77,7 @@ class Pending:
 
 
 class ClaimController:
-    """The controller; `work` handles keys of ``keys``, in any number of tasks."""
+    """The controller of WorkerClaims. Any number of tasks may run `work`, which handles the claims in ``keys``."""
 
     def __init__(self, client: ClusterClient, claims: Informer, pods: Pods, now: Callable[[], datetime]) -> None:
         self.keys: WorkQueue[ObjectKey] = WorkQueue()
@@ -94,7 +94,7 @@ class ClaimController:
         self._watchers: trio.Nursery | None = None
 
     def pending(self) -> Mapping[ObjectKey, Pending]:
-        """Return the requests that wait, or whose result is not written yet."""
+        """Return the requests for pods that still wait, or whose result is not yet written to the claim."""
         return self._pending
 
     async def wait_written(self) -> None:
@@ -169,8 +169,8 @@ class ClaimController:
                 assert_never(step)
 
     def _queue_later(self, key: ObjectKey, known: ClaimFacts, spec: ClaimSpec) -> None:
-        """Queue a waiting claim for the time when it needs work although nothing has changed. If `add` queues the key earlier,
-        the later time is dropped.
+        """Queue a waiting claim again for the time when it needs work even if nothing changes: when its wait has to be
+        reported, or when it expires. If the key is queued earlier, this later time is dropped.
         """
         asked = known.asked
         if asked is not None and asked.answer is None and not asked.waited:
@@ -274,7 +274,9 @@ class ClaimController:
             self._pending.pop(key, None)
 
     async def _live(self, key: ObjectKey) -> JsonObject | None:
-        """Return the claim as the API server has it, because the cache may be older than the pods; None if it is gone."""
+        """Read the claim from the API server, because the cache may be older than the pods. Return None if the claim is
+        gone.
+        """
         try:
             return await self._client.get(key)
         except NotFoundError:

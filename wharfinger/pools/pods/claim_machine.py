@@ -80,9 +80,10 @@ class RequestState:
 
 @dataclass(frozen=True, slots=True)
 class ClaimFacts:
-    """All known facts about a claim. ``uid`` is empty if there is no such claim. ``pods``: those whose label names the claim.
+    """All known facts about a claim. ``uid`` is empty if there is no such claim. ``pods`` are the pods whose label names it.
 
-    ``written`` is the status in the cache. ``open``: the claim's pool serves; ``full``: this pool has just refused a request.
+    ``written`` is the claim's status in the cache. ``open`` is True if the claim's pool serves, and ``full`` is True if the
+    pool has just refused a request.
     """
 
     uid: str
@@ -119,7 +120,7 @@ class ReleasePods:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait for the next change."""
+    """Do nothing until a fact about the claim changes."""
 
 
 Step: TypeAlias = RequestPod | WriteStatus | ReleasePods | Wait

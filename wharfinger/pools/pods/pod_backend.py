@@ -60,7 +60,7 @@ class PodBackend:
         self.on_claimed: Callable[[PodState], None] = lambda _pod: None
         """Called with the present state of a pod that was claimed."""
         self.on_doomed: Callable[[str], None] = lambda _uid: None
-        """Called with the uid of a pod that has become doomed."""
+        """Called with the uid of a pod if it is not known whether a claim has got the pod. Such a pod must be retired."""
         self.doomed: set[str] = set()
 
     def use(self, pool: PoolSpec) -> None:
@@ -106,18 +106,24 @@ class PodBackend:
         return Claimed(claimed.version, claimed)
 
     async def recycle(self, uid: str) -> None:
-        """Stop handing out a pod that was claimed, or may have been; the controller of claims decides about it."""
+        """Never hand out this pod again, because it was claimed, or may have been. The controller of claims decides what
+        happens to the pod.
+        """
         self.forget(uid)
         await trio.lowlevel.checkpoint()
 
     def forget(self, uid: str) -> None:
-        """Stop handing out a pod: its deletion was accepted, or it belongs to a claim."""
+        """Never hand out a pod again, because its deletion was accepted, or because it belongs to a claim."""
         if self._pods.pop(uid, None) is not None:
             self._deleted.add(uid)
             self._put(uid, Lost(uid))
 
     async def _patched(self, pod: PodState, claim: ClaimSpec) -> JsonObject:
-        """Send the patch until the outcome is known, and return the pod. Raises ConflictError and ClaimError."""
+        """Send the patch that claims a pod until the outcome is known, and return the pod.
+
+        Raises ConflictError if the pod is gone, if others have changed it, or if the outcome is still unknown after CLAIM_S.
+        Raises ClaimError if the API server refuses the patch for another reason.
+        """
         patch, problem, sent, denied = claim_patch(pod, claim), "no answer", 0, 0
         with trio.move_on_after(CLAIM_S):
             for pause_s in chain(PAUSES_S, repeat(PAUSES_S[-1])):

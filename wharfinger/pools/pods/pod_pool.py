@@ -73,7 +73,7 @@ class PodPool:
         self.backend.on_claimed = lambda pod: self._step(PodSeen(pod))
         self.backend.on_doomed = lambda uid: self._step(PodDoomed(uid))
         self.ended = trio.Event()
-        """Set when every accepted request is answered and nothing is written any more."""
+        """Set once every accepted request is answered and no write is under way."""
         self.on_serving: Callable[[], None] = lambda: None
         """Called once, when the pool begins to accept requests."""
         self.invalid = ""
@@ -93,7 +93,7 @@ class PodPool:
     # --- for the controllers
 
     def use(self, spec: PoolSpec) -> None:
-        """Adopt a changed specification."""
+        """Use this specification of the pool from now on."""
         self.spec, self.invalid = spec, ""
         self.backend.use(spec)
         self._step(SpecChanged(spec))
@@ -133,7 +133,7 @@ class PodPool:
         return numbers(self._state, trio.current_time())
 
     def snapshot(self) -> Snapshot | None:
-        """Return the numbers of the pool's scheduler; None before the pool begins to serve."""
+        """Return the numbers of requests, claims and pods of the pool; None before the pool begins to serve."""
         return self._scheduler.snapshot() if self._scheduler is not None else None
 
     def position(self, request: PodRequest) -> int:
@@ -241,7 +241,9 @@ class PodPool:
         return RetireSettled(pod.uid, pod.version)
 
     async def _is_unchanged(self, pod: PodState) -> bool:
-        """Return whether a pod is, or may be, unchanged after all. If so, the cache may never show a later version of it."""
+        """Return whether a pod is unchanged, or may be, although a write met a conflict. In that case the caller must
+        not wait until the cache shows a later version.
+        """
         try:
             now = read_pod(await self._client.get(pod.key))
         except NotFoundError:

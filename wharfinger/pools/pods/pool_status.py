@@ -32,7 +32,7 @@ class PoolNumbers:
 
 
 def numbers(state: SizingState, now: float) -> PoolNumbers:
-    """Return the numbers of a pool at ``now``, a time of trio's clock."""
+    """Return the numbers of pods and claims of a pool at ``now``, a time of trio's clock."""
     idle = current_idle(state)
     ready = sum(pod.ready for pod in idle)
     claimed = sum(pod.phase is Phase.CLAIMED and not pod.ended for pod in state.pods.values())

@@ -39,7 +39,7 @@ CLAIM_LABEL: Final = "wharfinger.dev/claim"
 CLAIM_UID: Final = "wharfinger.dev/claim-uid"
 """An annotation of claimed pods: the uid of their WorkerClaim."""
 OWNER: Final = "wharfinger.dev/claim-owner"
-"""An annotation of claimed pods: ``spec.owner`` of their WorkerClaim."""
+"""An annotation of a claimed pod. Its value is ``spec.owner`` of the pod's WorkerClaim."""
 
 DEFAULT_SIZE: Final = 1
 DEFAULT_MAX: Final = 100
@@ -172,9 +172,7 @@ def _count(obj: JsonObject, name: str, default: int, *, least: int, most: int = 
 
 
 def _check_keys(texts: JsonObject, where: str) -> None:
-    """Raise PoolSpecError for a key that is not a qualified name, or that the daemon writes itself, and for a value that is not a
-    text.
-    """
+    """Raise PoolSpecError if a key is not a qualified name or is written by the daemon, or if a value is not a string."""
     for key, value in texts.items():
         if not is_qualified_name(key):
             raise PoolSpecError(f"{where}: expected a name such as example.com/name, found {key!r:.80}; correct it")

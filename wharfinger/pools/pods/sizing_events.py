@@ -32,7 +32,9 @@ class PodGone:
 
 @dataclass(frozen=True, slots=True)
 class PodDoomed:
-    """A pod must not be handed out again, because it is not known whether it was claimed. If it was not, it is retired."""
+    """A pod must not be handed out again, because it is not known whether it was claimed. If the pod proves to be unclaimed, it
+    is retired.
+    """
 
     uid: str
 
@@ -62,7 +64,7 @@ class PodRefused:
 
 @dataclass(frozen=True, slots=True)
 class MakeUnknown:
-    """The API server did not answer: the pod may exist."""
+    """The API server did not answer the request to create the pod, so the pod may exist."""
 
     name: str
     problem: str
@@ -78,7 +80,9 @@ class PodChecked:
 
 @dataclass(frozen=True, slots=True)
 class RetireSettled:
-    """A pod was retired, as a PodSeen has shown; or it was not, because others changed it after ``version``, or deleted it."""
+    """The attempt to retire a pod is over. Either the pod was retired, as an earlier PodSeen has shown, or others have deleted
+    the pod, or changed it after ``version``.
+    """
 
     uid: str
     version: int
@@ -86,7 +90,7 @@ class RetireSettled:
 
 @dataclass(frozen=True, slots=True)
 class WriteFailed:
-    """The write that was to retire or delete a pod failed, but not because others had changed or deleted the pod."""
+    """A write to retire or delete a pod failed, but not because others had changed or deleted the pod."""
 
     uid: str
     problem: str
@@ -94,7 +98,7 @@ class WriteFailed:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """Time has passed."""
+    """A time has come at which the machine may have to act, although nothing else has happened."""
 
 
 MakingEvent: TypeAlias = PodMade | PodRefused | MakeUnknown | PodChecked
@@ -108,22 +112,24 @@ SizingEvent: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class MakePod:
-    """Create a pod of this name. Answered with PodMade (even if the pod existed), PodRefused or MakeUnknown."""
+    """Create a pod of this name. The event PodMade (even if the pod existed already), PodRefused or MakeUnknown reports the
+    result.
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CheckPod:
-    """Ask the API server for a pod of this name. Answered with PodChecked."""
+    """Ask the API server for a pod of this name. The event PodChecked reports the result."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RetirePod:
-    """Take an idle pod out of the pool. Answered with RetireSettled, after a PodSeen if the pod was retired, or with
-    WriteFailed.
+    """Take an idle pod out of the pool. The event RetireSettled or WriteFailed reports the result; if the pod was retired, a
+    PodSeen comes before RetireSettled.
     """
 
     pod: PodState
@@ -131,7 +137,9 @@ class RetirePod:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete a pod by its uid. Answered with PodGone when the cache no longer shows the pod, or with WriteFailed."""
+    """Delete a pod by its uid. The event PodGone reports that the cache no longer shows the pod, or WriteFailed that the
+    deletion failed.
+    """
 
     pod: PodState
 

@@ -118,7 +118,9 @@ def wanted_idle(state: SizingState, now: float) -> int:
 
 
 def current_idle(state: SizingState) -> list[PodState]:
-    """Return the idle pods of the present template, ready or not, except those that are busy or doomed."""
+    """Return the idle pods of the present template, ready or not. Pods that are being changed, and pods that a claim may have
+    got, are left out.
+    """
     return [pod for pod in state.pods.values() if _is_current(state, pod)]
 
 
@@ -232,7 +234,9 @@ def _stage(state: SizingState, name: str, stage: Stage, now: float) -> None:
 
 
 def _settle(state: SizingState, uid: str, version: int) -> None:
-    """Stop treating a pod as busy once its state is known to be later than ``version``."""
+    """Process the end of a write to a pod, which gave the pod this version. The pod stays busy until its known state is later
+    than ``version``.
+    """
     pod = state.pods.get(uid)
     if pod is None or uid not in state.busy:
         return
@@ -290,7 +294,9 @@ def _decide(state: SizingState, now: float) -> list[SizingEffect]:
 
 
 def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
-    """Return the effect that deletes a pod that has ended or is retiring, or that retires a pod that is doomed or outdated."""
+    """Return the effect that disposes of a pod; nothing for other pods. A pod that has ended or is retiring is deleted. A pod
+    that is doomed or outdated begins to retire. A claimed pod is left to its claim.
+    """
     ours = pod.phase is not Phase.CLAIMED
     if ours and (pod.phase is Phase.RETIRING or pod.ended):
         state.busy[pod.uid] = None
@@ -312,7 +318,8 @@ def _replace_late(state: SizingState, now: float, effects: list[SizingEffect]) -
 
 
 def _surplus(state: SizingState, surplus: int, over: int, now: float) -> list[PodState]:
-    """Return the pods to retire: ``over`` of the idle pods, and ``surplus`` of those that were idle for ``idle_s``.
+    """Return the pods to retire: up to ``over`` of all idle pods, and up to ``surplus`` of the pods that have been idle for
+    ``idle_s``.
 
     Starting pods are chosen before ready ones, and newer pods before older ones.
     """

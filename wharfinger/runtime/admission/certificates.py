@@ -138,7 +138,7 @@ class ServedCertificate:
         self.context.sni_callback = self._select
 
     def use(self, certificate: Certificate) -> None:
-        """Show the certificate from the next handshake on. Blocks."""
+        """Use the certificate for all further handshakes. Blocking."""
         context = _new_context()
         # OpenSSL reads keys from files only; this file exists only during the call, in a folder with mode 0700.
         with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:

@@ -24,7 +24,7 @@ CONVERSION_KIND: Final = "ConversionReview"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """The size limit of a review for hooks. It is large, because all objects of a list are converted by one review."""
 BATCH_BYTES: Final = 1024 * 1024
-"""The limit on the JSON size of the objects that one run converts. It exists because a hook's answer is limited, too."""
+"""The limit on the JSON size of the objects that one run of a hook converts. The size of a hook's answer is limited, too."""
 BATCH_OBJECTS: Final = 500
 FAILED: Final = 500
 MAX_REASON: Final = 512
@@ -92,8 +92,8 @@ def admission_answer(response: JsonObject) -> bytes:
 
 
 def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObject:
-    """Return the response for a hook that gave no answer: the failure policy decides, and the response contains the reason as
-    text.
+    """Return the response to a request for which a hook gave no answer. The binding's failure policy decides, and the response
+    contains the reason.
 
     Without a response, the API server would decide in the same way, but the user would not see the reason.
     """
@@ -108,12 +108,12 @@ def failed_admission(uid: str, binding: AdmissionBinding, why: str) -> JsonObjec
 
 
 def admitted_without(uid: str, why: str) -> JsonObject:
-    """Return the response that allows a request that no hook has judged, with the reason as a warning."""
+    """Return the response that allows a request because no hook could judge it. The reason is returned as a warning."""
     return {"uid": uid, "allowed": True, "warnings": [shortened(why, reviews.MAX_WARNING)]}
 
 
 def converted_answer(uid: str, objects: Sequence[JsonObject]) -> bytes:
-    """Return the body with converted objects."""
+    """Return the body of the answer to a ConversionReview, with the converted objects."""
     return _conversion_answer({"uid": uid, "result": {"status": "Success"}, "convertedObjects": [*objects]})
 
 

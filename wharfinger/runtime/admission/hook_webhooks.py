@@ -77,8 +77,8 @@ class HookWebhooks:
         return bool(self._missing)
 
     async def publish(self, package: str, bound: BoundWebhooks) -> None:
-        """Publish a package's webhooks in place of its earlier webhooks, once the server has a certificate. From then on,
-        changes that others make to them are undone.
+        """Publish a package's webhooks in place of its earlier ones. This waits until the admission server has a certificate.
+        Later changes of the published objects by others are undone.
 
         Raises ClusterError, and HookError if another package converts the same CRD.
         """
@@ -202,7 +202,9 @@ class HookWebhooks:
                 await self._erase(package, conversions=True)
 
     async def run(self, known: Callable[[], frozenset[str]]) -> None:
-        """Undo changes that others make, until cancelled. ``known`` returns the names of all packages that this daemon knows."""
+        """Restore published webhooks that other writers change or delete, until cancelled. ``known`` returns the names of all
+        packages that this daemon knows.
+        """
         async with trio.open_nursery() as nursery:
             for resource in (*CONFIGURATIONS.values(), DEFINITION):
                 nursery.start_soon(self._follow, resource, name=f"webhooks: {resource.plural}")

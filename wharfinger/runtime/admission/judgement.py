@@ -43,12 +43,12 @@ from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.scheduler.scheduler import ConstraintsError
 
 SHOWN: Final = 10
-"""The number of problems and of warnings that an answer lists."""
+"""The largest number of problems, and of warnings, that an answer lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The answer; ``refusal`` is empty if the resource is admitted."""
+    """The verdict on a resource that a user writes. ``refusal`` is the reason why it is refused; "" if it is admitted."""
 
     refusal: str = ""
     warnings: tuple[str, ...] = ()

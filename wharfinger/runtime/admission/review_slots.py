@@ -14,7 +14,7 @@ import trio
 
 AT_ONCE: Final = 16
 FURTHER: Final = 8
-"""The limit on the slots that all packages together have in addition to their first slots."""
+"""The limit on further slots: slots of packages that have at least one slot already, counted over all packages."""
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ A failure here does not stop the daemon: it is logged, and the work is retried. 
 the certificate. A daemon on standby has no admission server, because it has no loaded packages. While no daemon is at work, API
 servers admit resources without a judgement. If a judgement takes too long, the resource is admitted with a warning.
 
-A certificate is replaced in this order: first it is stored in the Secret, then both authorities are written into the
-configuration, and last the server uses it.
+A new certificate is stored in the Secret first. Then the authorities of the new and of the old certificate are written into the
+configuration. Last, the server uses the new certificate.
 """
 
 import logging

@@ -258,7 +258,9 @@ class Recorder:
             log.warning("an Event %s about %s was not written: %s", key.reason, where, why)
 
     def _sweep(self, now_s: float) -> None:
-        """Forget the series that have ended, and the allowances that are full. Do this at most once a second."""
+        """Forget the series that have ended, and the allowances that have grown back to BURST. Do this at most once a
+        second.
+        """
         if now_s - self._swept_s < 1.0:
             return
         self._swept_s = now_s

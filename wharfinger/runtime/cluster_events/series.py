@@ -1,6 +1,6 @@
 """The series of equal Events. The rules decide when the API object of a series is created or gets a higher count. Pure.
 
-Events with the same subject, reason and text are one series, and are written as one object, as by client-go's recorder. The
+Events with the same subject, reason and text are one series. They are written as one object, as client-go's recorder does. The
 first Event of a series is written as soon as the recorder can write. A repetition only raises the count, and the count is
 written at most every UPDATE_S.
 
@@ -86,7 +86,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create the Event."""
+    """The effect of creating the Event of a series in the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Allowance:
     at_s: float = -math.inf
 
     def use(self, now_s: float) -> "Allowance | None":
-        """Return the allowance that is left after one more Event; None if that Event is not accepted."""
+        """Return the allowance that is left if one more Event is written now; None if this allowance is used up."""
         left = self._grown(now_s)
         return Allowance(left - 1, now_s) if left >= 1 else None
 

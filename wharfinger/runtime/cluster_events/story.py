@@ -29,7 +29,7 @@ from wharfinger.runtime.versions.rollback_note import REQUESTED
 _HOOKS: Final = frozenset({Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED, Reason.HOOK_FAILED})
 _UNHEALTHY: Final = frozenset({Reason.UNHEALTHY, Reason.WORKLOAD_FAILED})
 _OF_REPOSITORY: Final = frozenset({Reason.REPOSITORY_INVALID, Reason.REGISTRY_FAILED, Reason.REGISTRY_REFUSED})
-"""The failure reasons for which two Events are recorded: one about the package, and one about its repository."""
+"""The reasons of failures for which two Events are recorded: one about the package, and one about its repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def begin(status: PackageStatus) -> Story:
 
 
 def next_story(story: Story, before: PackageStatus, after: PackageStatus) -> tuple[Story, tuple[Note, ...]]:
-    """Return the `Story` after a change of the status, and the Events to record."""
+    """Return the Events to record after a change of the status, and the new `Story`, which remembers what they reported."""
     notes = list(_requested(before, after))
     problem = _problem(after)
     if problem is not None:

@@ -93,7 +93,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def read(self, key: str, text: JsonValue) -> None:
-        """Read one key and its text."""
+        """Read one key of the ConfigMap with its text, and record the problem if it is invalid."""
         try:
             if not isinstance(text, str):
                 raise FormatError(f"expected a text, found {type_name(text)}")

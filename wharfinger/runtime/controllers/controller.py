@@ -240,7 +240,7 @@ class Controller:
         self.runtime.block(identity, generation, written, reason, message)
 
     def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
-        """Return the wanted state of a resource. Raises SpecError."""
+        """Read the desired state from a package's resource. Raises SpecError."""
         if isinstance(identity, AppId):
             spec = read_application(obj)
             allowed = self.scopes.allows(identity.namespace)

@@ -92,7 +92,9 @@ class Guard:
         look: Callable[[str], None],
         installed: Iterable[str],
     ) -> None:
-        """Begin with ``installed``: the packages that an earlier process has installed, at least in part."""
+        """Make a guard without held changes. ``installed`` are the packages that an earlier process has installed, at least in
+        part.
+        """
         self.runtime = runtime
         self.object_of = object_of
         self.look = look
@@ -103,7 +105,7 @@ class Guard:
         self._leaving: dict[str, frozenset[str]] = {}
         """The packages whose removal has begun, each with the packages that it needs until its removal is complete."""
         self._off: set[str] = set()
-        """The Modules that are to be off, and whose change to off was admitted."""
+        """The Modules that their resources or the daemon's rules turn off, and whose disabling was admitted."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 
@@ -193,7 +195,7 @@ class Guard:
             self._leaving[name] = needs(self.runtime.scheduler.node(name))
 
     def moved(self, name: str) -> None:
-        """Record that another daemon manages a package from now on, and decides about its changes."""
+        """Record that another daemon manages a package from now on, so that daemon decides about changes of the package."""
         self._note(name, None)
         self._off.discard(name)
         self._begun_before.discard(name)
@@ -236,8 +238,9 @@ class Guard:
         return self._judged(name, what, scheduler.would_break(name, replace(node, version=version)), set())
 
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
-        """Return the hold, if any, with the states of all packages whose change may end the hold: the packages that stand in
-        the way, and the packages that could meet their requirements instead.
+        """Return the hold on a change of a package; None if the change may begin. The hold contains the states of all packages
+        whose change may end it: the packages that stand in the way, and other packages that could meet the requirements of
+        the broken dependents.
         """
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
@@ -308,8 +311,8 @@ class Guard:
         return not spec.enabled
 
     def _is_uninstalling(self, name: str) -> bool:
-        """Return whether a Disable is uninstalling a package. The Disable has ended when the package's status reports that
-        nothing is left.
+        """Return whether a Disable is uninstalling the package, and the package's status does not report yet that nothing of it
+        is left.
         """
         instance = self.runtime.instances.get(name)
         return bool(instance and instance.node.disabling and instance.node.disabling[1] and instance.status.version)
@@ -361,8 +364,8 @@ class Guard:
                 self.look(each)
 
     def reconciled(self, name: str) -> None:
-        """Record that a package was reconciled; if its state has changed, reconcile the packages whose changes are held
-        because of it.
+        """Record that a package was reconciled. If its state has changed, reconcile the packages whose changes are held because
+        of this package.
         """
         if name in self._unheard and self._is_known(name):
             self._record_known((name,))
@@ -375,7 +378,7 @@ class Guard:
     # --- status ----------------------------------------------------------------------------------------------------------
 
     def report_held_removal(self, name: str, generation: int, hold: Hold) -> None:
-        """Report why a removal does not begin; ``generation`` is the generation of the resource that is being deleted."""
+        """Report in a package's status why its removal is held; ``generation`` is that of the resource to delete."""
         instance = self.runtime.instances.get(name)
         if instance is not None and name not in self._unheard:  # an unknown package keeps its earlier status
             now = self.runtime.now()

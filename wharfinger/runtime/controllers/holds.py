@@ -40,7 +40,8 @@ class Standing:
 class Hold:
     """The reason why a change is not begun now.
 
-    ``waits`` are the packages that are removed first; ``seen`` has the states of the packages whose change may end the hold.
+    ``waits`` are the packages that have to be removed first. ``seen`` has the packages whose change may end the hold, each with
+    its state at the time of the decision.
     """
 
     reason: Reason
@@ -54,11 +55,11 @@ class Hold:
 
 
 def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
-    """Return the hold on the change that ``what`` names (for example ``the removal``); None if the change is not held.
-    ``broken`` are the packages that are kept and would break, ``waits`` those that are removed first.
+    """Return the hold on a change; None if the change may begin. ``what`` names the change, for example ``the removal``.
 
-    The message names the requirement that one broken package would lose. A package of ``direct`` is preferred for the
-    message: it would break directly, and not only because another package breaks.
+    ``broken`` are the packages that stay and that the change would break. ``waits`` are the packages that must be removed
+    first. The message explains the first broken package. A package in ``direct`` comes first, because the change breaks it
+    directly, and not through another broken package.
     """
     staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:

@@ -120,8 +120,9 @@ class IdlePackages:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package in its installed version, if everything that the run needs is known. ``spec`` is the package's
-        resource as read; all of its fields are used, except for those that the held change concerns.
+        """Run a package in its installed version, if everything that the run needs is known.
+
+        ``spec`` is the package's resource as it was read. Its fields that the held change concerns are not used.
         """
         instance = self.runtime.instances.get(spec.id.name)
         if (
@@ -164,9 +165,9 @@ class IdlePackages:
 def _is_as_applied(
     instance: Instance, state: PackageState, spec: PackageSpec, source: Source, settings: ResolvedSettings
 ) -> bool:
-    """Return whether everything but the held change equals what was applied last.
+    """Return whether the requested state equals the state that was applied last, apart from the change that is held.
 
-    Return False for a package from a folder, because the folder's content at the last apply is not known.
+    Always False for a package from a folder, because the folder's content at the last apply is not known.
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.desired.package}"

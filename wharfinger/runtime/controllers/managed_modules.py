@@ -50,7 +50,7 @@ class WantedModule:
     settings: ModuleSettings = field(default_factory=ModuleSettings)
     static: JsonObject = field(default_factory=dict, repr=False)
     enabled_by_default: bool | None = None
-    """The default from the module's files; None for the Module ``global``, which is always on."""
+    """True if the module's files turn the module on by default; None for the Module ``global``, which is always on."""
     problem: str = ""
 
 

@@ -81,7 +81,10 @@ class Scanner:
     def _content(
         self, path: Path, known: Mapping[Path, tuple[str, FolderContent]], module: FoundModule | None
     ) -> FolderContent:
-        """Return the content of a folder. Raises ArtifactError."""
+        """Return the digest of a folder and the version in it, from the last scan if the folder has not changed since.
+
+        Raises ArtifactError.
+        """
         stamp = folder_stamp(path)
         before = known.get(path)
         if before is not None and before[0] == stamp:

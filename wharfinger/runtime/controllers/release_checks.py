@@ -20,14 +20,14 @@ from wharfinger.runtime.resources.resources import (
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChecks:
-    """The checks of all packages. ``find`` returns an Application or a Module as it was seen last."""
+    """The checks of the releases of all packages. ``find`` returns the last observed state of an Application or a Module."""
 
     runtime: Runtime
     find: Callable[[ObjectKey], JsonObject | None]
 
     def check(self, identity: PackageId, written: JsonObject) -> None:
-        """Check that the package's release belongs to no other package and is not moved, and claim it. Raises IdentityError or
-        SpecError.
+        """Claim the release of a package. Raises SpecError if the release belongs to another package, or if the resource names
+        another namespace for it than before. Also raises IdentityError.
         """
         placed = find_str(written, "release", "namespace") or identity.namespace
         known = self.runtime.instances.get(identity.name)
@@ -43,8 +43,8 @@ class ReleaseChecks:
             raise SpecError(taken_text(identity, owner))
 
     def claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """If an earlier process installed the release for a package of the other kind (a Module for an Application, and vice
-        versa), claim the release for that package.
+        """Claim a release for the package that owns it, if this is a package of the other kind (a Module instead of an
+        Application, or vice versa) that an earlier process installed.
         """
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)

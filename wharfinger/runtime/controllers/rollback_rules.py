@@ -51,9 +51,10 @@ def judge_upgrade(
     now: datetime,
     digest: str = "",
 ) -> Verdict:
-    """Return whether the attempt is an upgrade that has failed. ``content`` is the checksum of the package, version and
-    settings that the attempt installs (:class:`RecordedInputs`); ``ready`` is the revision that was Ready before, None if no
-    such revision is recorded.
+    """Return HasFailed if the attempt is an upgrade that has failed, and otherwise Continues.
+
+    ``content`` is the checksum of the package, version and settings that the attempt installs (:class:`RecordedInputs`).
+    ``ready`` is the revision that was Ready before; None if no such revision is recorded.
     """
     if (
         not policy.rollback

@@ -74,7 +74,7 @@ class Rollbacks:
         self._look = look
         self._later = later
         self._records: dict[str, StateRecord] = {}
-        """The recorded states that were read for packages whose instance does not exist, or has no recorded state, yet."""
+        """The recorded states of packages that have no instance yet, or whose instance has no recorded state yet."""
         self._due: dict[str, _Due] = {}
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
@@ -116,7 +116,9 @@ class Rollbacks:
         return acted, settings if inputs is None else inputs.resolved
 
     def share(self, name: str) -> None:
-        """If the runtime knows the package by now, give it the recorded state that `prepare` has read."""
+        """If the runtime knows the package by now, pass the recorded state that `prepare` has read to the package's
+        instance.
+        """
         instance = self._runtime.instances.get(name)
         record = self._records.pop(name, None)
         if instance is not None and instance.record is None and record is not None:
@@ -197,7 +199,9 @@ class Rollbacks:
         return inputs if isinstance(inputs, NoTarget) else (due.revision, inputs)
 
     async def _former(self, history: Sequence[Release], content: str, digest: str) -> Found | NoTarget:
-        """Return the newest deployed revision whose version or settings differ from the present ones."""
+        """Return the newest revision that was deployed with another version or other settings than the present ones; otherwise
+        the reason why there is none.
+        """
         why = "no revision of the package with another version or other settings is recorded"
         for release in reversed(history):
             if was_deployed(release):
@@ -231,9 +235,8 @@ def _digest(spec: PackageSpec, instance: Instance) -> str:
 
 
 def _returned(spec: PackageSpec, rollback: Rollback) -> PackageSpec:
-    """Return the resource as if it requested the former revision.
-
-    Options about how the package is managed are kept.
+    """Return the wanted state with the package, version and settings of the former revision. The options about how the package
+    is managed stay as the resource has them.
     """
     inputs, directives = rollback.inputs, replace(spec.directives, rolled_back=rollback.note)
     if inputs is None:

@@ -23,7 +23,7 @@ _MARKS: Final = ("journal.db", "embedded/data.db")
 _OF_EACH_START: Final = frozenset({_LOCK, "journal.db", "journal.db-wal", "journal.db-shm", "scratch", "run"})
 """Files and folders that a daemon makes before it connects to the cluster."""
 _OF_FILE_SYSTEMS: Final = frozenset({"lost+found", ".snapshot"})
-"""Folders that an empty volume may have."""
+"""Folders that a file system makes in a new volume. A state folder with only such folders counts as empty."""
 _SHOWN: Final = 3
 
 

@@ -33,12 +33,12 @@ RETRY_MAX_S: Final = 30.0
 
 
 class Takeover:
-    """The takeover of releases for one runtime; `run` carries it out. ``expected`` has all releases, by the names of their
-    packages.
+    """The takeover of releases for one runtime; `run` carries it out. ``expected`` has the releases to take over, by the names
+    of their packages.
     """
 
     def __init__(self, runtime: "Runtime", expected: Mapping[str, Owner]) -> None:
-        """Pass the expected releases to the release engine, which waits until all of them are taken over."""
+        """Pass the expected releases to the release engine, which prunes nothing until all of them are taken over."""
         self._runtime = runtime
         self._expected = dict(expected)
         # Each expected package is sent to the channel at most once.
@@ -56,8 +56,8 @@ class Takeover:
             self._tell.send_nowait((name, self._expected.pop(name)))
 
     async def run(self) -> None:
-        """Take releases over until cancelled. Each takeover has its own task, because it may have to wait for an operation on
-        the release.
+        """Take over each expected release once its package was reconciled, until cancelled. Each takeover has its own task,
+        because it may have to wait for an operation on the release.
         """
         async with trio.open_nursery() as nursery:
             async for name, owner in self._told:

@@ -78,7 +78,7 @@ class VersionChoices:
         return self._of_choice(spec, index, choice)
 
     def note(self, name: str, note: VersionNote | None) -> None:
-        """Write the note about an adopted choice into the status of its package."""
+        """Write the note about the version that was chosen for a package into the status of the package."""
         instance = self.runtime.instances.get(name)
         if instance is not None and instance.status.update != note:
             self.runtime.set_status(instance, statuses.chosen(instance.status, note, self.runtime.now()))
@@ -99,7 +99,8 @@ class VersionChoices:
     def _exact(self, spec: PackageSpec, index: PackageIndex | None) -> tuple[PackageSpec, VersionNote | None]:
         """Return a resource that names an exact version, with the digest to install.
 
-        If moved tags are not followed, that is the installed digest; then also return a note if the version's tag has moved.
+        If moved tags are followed, this is the present digest of the version's tag. Otherwise it is the installed digest; if
+        the tag has moved since, also return a note about it.
         """
         found = index.digest(spec.version) if index is not None else ""
         if spec.policy.moved is MovedTag.FOLLOW:
@@ -132,7 +133,7 @@ class VersionChoices:
         return instance.status.update if instance is not None else None
 
     def _installed_digest(self, spec: PackageSpec, version: str) -> str:
-        """Return the digest of the installed package, if ``version`` is installed; otherwise ""."""
+        """Return the digest of the installed package. Return "" if another version than ``version`` is installed, or none."""
         instance = self.runtime.instances.get(spec.id.name)
         if instance is not None:
             return instance.status.digest if instance.status.version == version else ""

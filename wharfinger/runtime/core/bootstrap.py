@@ -26,10 +26,10 @@ PATIENCE_S: Final = 5.0
 
 
 class Bootstrap:
-    """The state of the cluster's bootstrap, according to the ConfigMap. Made by `open_bootstrap`."""
+    """The state of the cluster's bootstrap: it is finished once the ConfigMap ``marker`` exists. Made by `open_bootstrap`."""
 
     def __init__(self, informer: Informer, marker: ObjectKey) -> None:
-        """Use the informer to look for the ConfigMap ``marker``. Only `open_bootstrap` calls this."""
+        """Prepare to look for the ConfigMap ``marker`` in the informer's cache. Only `open_bootstrap` calls this."""
         self._informer = informer
         self._marker = marker
 

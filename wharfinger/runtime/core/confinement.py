@@ -8,7 +8,7 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class Confinement:
-    """The rule for all releases. It finds the package of a release in the `ReleaseClaims`."""
+    """The test whether a release may have objects only in its own namespace. ``claims`` names the package of each release."""
 
     def __init__(self, claims: ReleaseClaims, known: Container[str]) -> None:
         self._claims = claims

@@ -19,7 +19,10 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 class UnreportedDecisions:
-    """The packages that are not known yet, and the decisions that are not reported until these packages are known."""
+    """The decisions that are not reported yet, and the installed packages that they wait for.
+
+    A package is *known* once this process has loaded it, or has failed to load it.
+    """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -28,7 +31,9 @@ class UnreportedDecisions:
         self._unsaid: set[str] = set()
 
     def holds_back(self, decided: Decided, *, installed: bool) -> bool:
-        """Return whether a decision must not be reported yet; if so, remember its package until `due` is called for it."""
+        """Return whether a decision must not be reported yet. If so, its package is remembered until `due` is called for the
+        package.
+        """
         if decided.allowed or not installed or not self._is_early(decided.name):
             return False
         self._unsaid.add(decided.name)

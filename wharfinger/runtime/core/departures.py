@@ -13,12 +13,12 @@ class Departures:
         self._arrived = trio.Event()
 
     def put(self, name: str) -> None:
-        """Add a package whose removal is complete, so that the runtime forgets it."""
+        """Add a package whose removal is complete. The consumer of this queue then makes the runtime forget the package."""
         self._names.append(name)
         self._arrived.set()
 
     async def take(self) -> str:
-        """Return the first name, once there is one."""
+        """Remove and return the first name; wait if there is none."""
         while not self._names:
             self._arrived = trio.Event()
             await self._arrived.wait()

@@ -47,8 +47,8 @@ def asked_checksum(desired: DesiredState) -> str:
 
 
 def have_other_needs(before: Directives, after: Directives) -> bool:
-    """Return whether ``before`` and ``after`` differ in the requirements or in the default (on or off). Both of these are part
-    of the package's node in the scheduler.
+    """Return whether ``before`` and ``after`` differ in the requirements or in the default (on or off). The package's node in
+    the scheduler contains both, so it must then be offered again.
     """
     judged = ((depends_on_checksum(one.depends_on), one.default) for one in (before, after))
     return len(set(judged)) > 1

@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """The access of rounds to the packages. ``send`` passes an event to the scheduler, ``take`` passes an event to a package,
-    and ``settle`` does the work that results from such events.
+    """The parts of the runtime that rounds use. ``send`` passes an event to the scheduler, ``take`` passes an event to a
+    package, and ``settle`` does the work that results from both kinds of events.
     """
 
     instances: Mapping[str, Instance]

@@ -12,7 +12,7 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """A read-only view of the packages of one cluster."""
+    """A read-only view of the packages of one cluster. It answers which Modules are on, and has the global values."""
 
     instances: Mapping[str, Instance]
     scheduler: Scheduler

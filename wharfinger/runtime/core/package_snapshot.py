@@ -63,7 +63,9 @@ class Surroundings:
 
 
 def surroundings(tools: Tools, today: datetime) -> Surroundings:
-    """Return the present surroundings; ``today`` is the wall clock now."""
+    """Collect the facts about all packages that no `Instance` contains, for snapshots of packages. ``today`` is the current
+    time of the wall clock.
+    """
     operations: defaultdict[str, tuple[OperationSnapshot, ...]] = defaultdict(tuple)
     for entry in tools.journal.entries():
         operations[entry.package] += (
@@ -108,8 +110,8 @@ def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | 
 def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
     """Return the snapshot of a queue, with the things that its running tasks wait for.
 
-    ``established`` is true if the package's own CRDs are established. The slots record which package waits, but not which
-    task. So if several tasks run, the snapshot of each task says that another task may be waiting instead.
+    ``established`` is true if the package's own CRDs are established. It is known which package waits for a slot, but not which
+    of its tasks. So if several tasks run, the snapshot of each says that another task may be the one that waits.
     """
     running = sum(task.running for task in queue.tasks)
     if not running:

@@ -162,7 +162,9 @@ class Packages:
             self.rounds.decided(event.name, on=False)
 
     def mark_known(self, names: Iterable[str]) -> None:
-        """Record that these packages are known from now on, and report the decisions that were unreported because of them."""
+        """Record that these packages are known from now on, and report the decisions that were not reported while these
+        packages were unknown.
+        """
         new, due = self.unreported.mark_known(names)
         self._restate(due)
         if new:
@@ -225,7 +227,7 @@ class Packages:
     # --- the loop --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Do all waiting work, until nothing waits."""
+        """Carry out all pending effects of packages and orders of the scheduler, including those that result from them."""
         while True:
             if self._effects:
                 self._perform(*self._effects.popleft())
@@ -389,7 +391,7 @@ class Packages:
                 assert_never(order)
 
     def _say(self, instance: Instance, decided: Decided) -> None:
-        """Report a decision, unless it must not be reported yet."""
+        """Report a decision, unless ``unreported`` holds the report back for now."""
         installed = instance.status.installed_since is not None
         if not self.unreported.holds_back(decided, installed=installed):
             self._take(instance, DecisionReported(decided))

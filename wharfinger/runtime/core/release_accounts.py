@@ -10,8 +10,8 @@ from wharfinger.runtime.resources.release_claims import ReleaseClaims
 
 
 class ReleaseAccounts:
-    """The lookup of a release's service account, which is the account of the release's package. With ``required``, a release
-    without an account may not act.
+    """The lookup of a release's service account, which is the account of the release's package. If ``required`` is true, a
+    release without an account must not make changes.
     """
 
     def __init__(self, claims: ReleaseClaims, instances: Mapping[str, Instance], *, required: bool) -> None:

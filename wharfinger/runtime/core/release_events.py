@@ -86,14 +86,16 @@ class ReleaseEvents:
 
 
 class Charging:
-    """The attribution of the release engine's work to packages, for the limits on work and for log records."""
+    """A function that attributes the release engine's work on a release to the package of the release. Limits on work and log
+    records use the attribution.
+    """
 
     def __init__(self, claims: ReleaseClaims) -> None:
         self._claims = claims
 
     def __call__(self, owner: Owner) -> AbstractContextManager[None]:
-        """Return a context manager. Work within its block is attributed to the release's package, or to the daemon if no
-        package has the release.
+        """Return a context manager for work on a release. Work in its block counts as work of the release's package; if no
+        package has the release, it counts as work of the daemon.
         """
         identity = self._claims.owner_of(owner.namespace, owner.name)
         return acting_for(identity.name if identity is not None else "")

@@ -91,7 +91,7 @@ class Runtime:
 
     @property
     def tools(self) -> Tools:
-        """The tools of tasks."""
+        """The services and limits that tasks work with."""
         return self.packages.tools
 
     # --- what is wanted ------------------------------------------------------------------------------------------------
@@ -178,13 +178,13 @@ class Runtime:
         return False
 
     def is_leaving(self, name: str) -> bool:
-        """Return whether `leave` was called for a package whose work has not ended yet."""
+        """Return whether the work on a package is being stopped because another daemon manages it from now on (`leave`)."""
         instance = self.instances.get(name)
         return instance is not None and instance.removal.moved
 
     def adopt_what_stops(self, spec: PackageSpec) -> None:
-        """Adopt only a disable or a suspension from a specification that cannot be acted on otherwise, for example because
-        its repository is missing.
+        """Adopt nothing but a disable or a suspension from the specification of a package. Everything else in it cannot be
+        acted on, for example because its repository is missing.
         """
         instance = self.instances.get(spec.id.name)
         if self.lifecycle.is_removing(spec.id.name):
@@ -204,7 +204,9 @@ class Runtime:
             self.packages.emit(instance, SkipDeleteHooks())
 
     def object_gone(self, identity: PackageId) -> None:
-        """Remove the rest of a package whose resource is gone, or forget a package whose removal is complete."""
+        """Process the deletion of a package's resource. If the package still exists, begin its removal; otherwise give up its
+        claim on the release.
+        """
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:
@@ -251,7 +253,9 @@ class Runtime:
     # --- events --------------------------------------------------------------------------------------------------------
 
     def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> tuple[EventHookTask, ...]:
-        """Return a tuple with the task that notifies a hook of a changed object; it is empty if `event_task` returns no task."""
+        """Return the task that notifies a hook of the events in its inbox, in a tuple. The tuple is empty if the package is not
+        known, or if `event_task` returns no task.
+        """
         instance = self.instances.get(hooks.package)
         task = event_task(instance, hooks, inbox, self.tools, self.packages) if instance is not None else None
         return () if task is None else (task,)

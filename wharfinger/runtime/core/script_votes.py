@@ -20,7 +20,9 @@ from wharfinger.runtime.scheduler.events import ScriptVoted
 
 
 class ScriptVotes:
-    """The enabled scripts that may have to run again. ``take`` passes an event to a package."""
+    """The votes of enabled scripts that may be out of date, so that the script has to run again. ``take`` passes an event to a
+    package.
+    """
 
     def __init__(
         self,
@@ -43,7 +45,9 @@ class ScriptVotes:
         """True if a decision has changed since the packages in ``_seeing`` were last checked."""
 
     def record(self, instance: Instance, vote: CastVote) -> None:
-        """Pass a vote to its package. The vote is provisional if some installed packages were not loaded when the script ran."""
+        """Pass the vote of an enabled script to the script's package. The vote is provisional if some installed packages were
+        not loaded when the script ran.
+        """
         name = instance.id.name
         early = vote.may_be_early and self._misses_others(name)
         (self._provisional.add if early else self._provisional.discard)(name)
@@ -80,8 +84,8 @@ class ScriptVotes:
                 self.rerun_one_if_modules_changed(instance)
 
     def rerun_one_if_modules_changed(self, instance: Instance) -> None:
-        """Run the script of one package again if the list of Modules for it has changed; remember whether the script gets
-        such a list.
+        """Run the script of a package again if the script gets the list of preceding Modules that are on, and this list has
+        changed since the script's last run. Record whether the script gets the list.
         """
         name, definition = instance.id.name, instance.files.definition
         if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:

@@ -52,11 +52,11 @@ REMEMBER_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The environment that packages run in: versions ("" if not known), and the time zone of schedules that name no time zone.
+    """The environment in which packages run: the versions of Kubernetes and of the platform ("" if not known), and the time
+    zone for schedules that do not name one.
 
     ``edition`` and ``bundle`` determine which Modules are on by default; either both or neither are given. ``bootstrapped_by``
-    is the ConfigMap that must exist for the cluster to count as bootstrapped; None if the cluster always counts as
-    bootstrapped.
+    is the ConfigMap that exists as soon as the cluster is bootstrapped; None if the cluster always counts as bootstrapped.
     """
 
     kubernetes_version: str

@@ -18,7 +18,7 @@ Clock: TypeAlias = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class StatusChanges:
-    """The listeners for status changes, and the clock for the times of conditions."""
+    """The listeners for status changes, and the clock from which conditions get their times."""
 
     now: Clock
     on_change: Callable[[str], None]

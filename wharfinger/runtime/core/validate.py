@@ -72,8 +72,8 @@ async def _recorded(instance: Instance, tools: Tools) -> PackageState:
 
 
 async def _stored(state: PackageState, tools: Tools) -> Definition | None:
-    """Return the definition of the version that was installed last, if its files are on this machine and undamaged. Raises the
-    errors of EXPECTED.
+    """Return the definition of the version that was installed last, if its files are on this machine and undamaged. Raises one
+    of the errors in EXPECTED if a read fails.
     """
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:

@@ -522,7 +522,7 @@ def _failed(message: str, *, code: int = 1) -> int:
 
 
 def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the options of the embedded control plane."""
+    """Return the options for the embedded control plane, as arguments of its command line."""
     options = ("--kubernetes-version", args.kubernetes_version, *(("--no-tls",) if args.no_tls else ()))
     if args.chaos is None:
         return options

@@ -130,7 +130,9 @@ def now() -> datetime:
 
 @dataclass(slots=True)
 class _Stopping:
-    """The reaction to a signal: cancel the start, or leave the body with a deadline for the stop."""
+    """The handler of signals. The first signal cancels the start of the daemon, or begins its stop, which may take ``grace_s``.
+    A second signal stops the daemon immediately.
+    """
 
     grace_s: float
     starting: trio.CancelScope
@@ -478,7 +480,7 @@ def _look_again(runtime: Runtime, keys: WorkKeys) -> None:
 
 @asynccontextmanager
 async def _open_pod_runs(config: DaemonConfig, connection: Connection, fence: Fence) -> AsyncIterator[PodRuns | None]:
-    """Yield the runner of hooks in pods, with a client of its own; None without pools of pods."""
+    """Yield the runner of hooks in pods, which has a client of its own; yield None if no pools of pods are configured."""
     if not config.worker_pools:
         yield None
         return

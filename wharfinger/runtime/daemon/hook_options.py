@@ -31,8 +31,8 @@ LEAST_POOL_MEMORY: Final = 32 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
-    """The folders in addon-operator's layout that are to be installed, and the ConfigMap with their settings. The object is
-    false if it has no folders.
+    """The folders in addon-operator's layout that are to be installed, and the ConfigMap with their settings. The truth value
+    of the object is False if there are no folders.
     """
 
     modules: tuple[Path, ...] = ()
@@ -40,7 +40,7 @@ class AddonFolders:
     config_map: ObjectKey | None = None
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to install."""
+        """Return whether there is any folder with modules or global hooks."""
         return bool(self.modules or self.global_hooks)
 
     def folders(self) -> tuple[Path, ...]:
@@ -145,8 +145,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
-    """Return the folders, as absolute paths, and the ConfigMap. If no option names them, environment variables name them. The
-    environment variables of the ConfigMap are read only if there are folders.
+    """Return the folders of modules and of global hooks, as absolute paths, and the ConfigMap with their settings. What no
+    option names is read from environment variables; those of the ConfigMap are read only if there are folders.
     """
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)

@@ -20,8 +20,8 @@ from wharfinger.queue.slots_machine import Kind
 
 
 class LimitedClient:
-    """A :class:`~wharfinger.cluster.api.client.ClusterClient` that wraps another client. The slots find out by themselves for
-    which package a call is made (`Slots.use`).
+    """A :class:`~wharfinger.cluster.api.client.ClusterClient` that wraps another client, and limits its calls by slots.
+    `Slots.use` finds out for which package a call is made.
     """
 
     def __init__(self, client: ClusterClient, slots: Slots) -> None:
@@ -129,7 +129,7 @@ class LimitedClient:
         paged: bool = True,
         metadata_only: bool = False,
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """List all objects of a kind, unparsed, with one slot for all pages and for the caller's work between them."""
+        """List all objects of a kind as text. One slot is occupied until the caller has processed all pages."""
         async with (
             self._slots.use(Kind.API),
             self._client.raw_list(

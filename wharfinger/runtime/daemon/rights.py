@@ -40,7 +40,7 @@ REMEDY: Final = (
     "give the daemon's user the ClusterRole of docs/service.md; the daemon checks its rights again by itself"
 )
 HELD_S: Final = 300.0
-"""The pause between two checks while the daemon works."""
+"""The pause between two checks of the daemon's rights while the daemon works."""
 _SEEN: Final = ("list", "watch")
 _READ: Final = ("get", *_SEEN)
 _REVIEW: Final = "authorization.k8s.io/v1"

@@ -68,7 +68,8 @@ async def open_standby(
     inspector: RuntimeInspector,
     identity: str,
 ) -> AsyncIterator[Standby]:
-    """Open the services for as long as the block runs; the caches may still be filling when the block begins.
+    """Open the services that a daemon uses on standby, for as long as the block runs. The caches may still be filling when the
+    block begins.
 
     ``identity`` is this daemon's identity in the Lease. Raises StoreError and StartError.
     """

@@ -2,9 +2,9 @@
 
 A repeated run is *charged* if the node's own runs could have caused it, directly or through other nodes: the node's own content
 changed, an id changed that the node read in its last finished run, or the node is swept after it published something new. All
-other runs are free, because the number of charged runs limits the number of free runs (see the package's docstring). The first
-run is always free. If several causes share one queued run, the run is charged once, so the node's `Account` records whether the
-queued run is paid.
+other runs are free: the number of charged runs also limits their number, as the package's docstring shows. The first run is
+always free. If several causes share one queued run, the run is charged once, so the node's `Account` records whether the queued
+run is paid.
 
 Charges are counted per episode. The `Account` has the number of its episode, so a new episode can begin without a reset of
 every node's charges.
@@ -28,8 +28,8 @@ def is_spent(account: Account, episode: int) -> bool:
 
 
 def charged(account: Account, *, budget: int, episode: int, cause: Id | None) -> Account | None:
-    """Return the account with one more charge, or None if no charge is left. If the queued run is already paid, no charge is
-    added.
+    """Return the account of a node after its queued run was charged, or None if the budget is used up. A run that was already
+    charged is not charged again.
     """
     if account.paid:
         return account._replace(cause=cause)
@@ -69,7 +69,7 @@ def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> L
 
 
 def chain_of(who: Id, creator: Id | None, creator_of: Callable[[Id], Id | None]) -> tuple[Id, ...]:
-    """Return the chain of creators that ends with ``creator`` and ``who``, which ``creator`` created."""
+    """Return a chain of nodes, each of which created the next one. The chain ends with ``who``, which ``creator`` created."""
     return loop_of(who, creator, creator_of).ids
 
 

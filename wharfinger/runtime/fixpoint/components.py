@@ -40,11 +40,11 @@ def connected(lacks: Lacks) -> list[list[Id]]:
 
 
 def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
-    """Return those strongly connected components of ``members`` whose nodes lack no parked node outside of the component;
-    each component is sorted.
+    """Return the strongly connected components of ``members`` that lack no parked node outside of themselves; each component is
+    sorted.
 
-    ``members`` is a group of `connected`. The components are sorted by their lowest member. A node that lacks no parked node
-    is a component of its own.
+    ``members`` is a group of `connected`. The components are sorted by their lowest member. A node that lacks no parked node is
+    a component of its own.
     """
     found: list[list[Id]] = []
     for component in strong_components(members, lambda who: (other for other in lacks[who] if other in lacks)):

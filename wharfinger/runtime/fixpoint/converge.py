@@ -49,12 +49,10 @@ _KEPT: Final = 4_000
 
 
 class Bodies(Protocol):
-    """The work of the nodes."""
+    """The interface through which `converge` runs the bodies of nodes."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
-        """Do the work of a node; see :class:`Dispatch`. An exception counts as a crash of this node, and affects no other
-        node.
-        """
+        """Do the work of a node; see :class:`Dispatch`. An exception that it raises counts as a crash of this node only."""
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
@@ -66,7 +64,7 @@ class Bodies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The state at the end of a convergence; every mapping is sorted by id."""
+    """The result of a convergence. Every mapping is sorted by id."""
 
     results: Mapping[Id, str]
     """The last known result of every node that has ended at least once."""
@@ -94,7 +92,7 @@ class World:
     """
 
     def __init__(self) -> None:
-        """Make a world that no `converge` uses yet."""
+        """Make a World that no `converge` uses yet."""
         self._early: list[Event] = []
         self._convergence: _Convergence | None = None
 
@@ -111,7 +109,7 @@ class World:
         self._say(Asked(who))
 
     def answered(self, who: Id, run: int) -> None:
-        """Report the answer that run ``run`` of a node waits for."""
+        """Report that the result is available for which run number ``run`` of a node's body waits."""
         self._say(Answered(who, run))
 
     def run_of(self, who: Id) -> int:
@@ -120,7 +118,7 @@ class World:
         return phase.run if isinstance(phase, Running) else 0
 
     def is_taken(self) -> bool:
-        """Return whether this world belongs, or belonged, to a `converge`."""
+        """Return whether a `converge` uses this World, or has used it."""
         return self._convergence is not None
 
     def _say(self, event: Event) -> None:

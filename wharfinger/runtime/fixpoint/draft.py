@@ -97,7 +97,7 @@ class Draft:
         self.nodes = self.nodes.insert(who, node)
 
     def mark(self, who: Id) -> Mark:
-        """Return the mark of an id, with the stamps of its last change; an id that was never present has never changed."""
+        """Return the mark of an id, which has the stamps of the id's last changes; NO_MARK if the id was never present."""
         node = self.nodes.get(who)
         return (node.mark if node is not None else None) or self.marks.get(who, NO_MARK)
 
@@ -116,7 +116,9 @@ class Draft:
             self.waiting -= 1
 
     def park(self, who: Id) -> None:
-        """Add the node to the parked nodes that are processed at the next fixpoint; do nothing if the engine has no fixpoints."""
+        """Add the node to the parked nodes that are processed at the next fixpoint. Do nothing if the engine does not process
+        fixpoints (``Rules.drain`` is False).
+        """
         if self.rules.drain:
             if len(self.parked) > 2 * len(self.nodes):
                 self.parked = Fifo.of(self.still_parked())
@@ -128,7 +130,9 @@ class Draft:
         return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
 
     def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
-        """List the node in the indexes under the given lacks and reads, and no longer under those in ``node``."""
+        """Replace the entries of a node in the indexes: instead of under the ids in ``node.lacks`` and ``node.reads``, list it
+        under the ids in ``lacks`` and ``reads``.
+        """
         if node.lacks or lacks:
             self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
         if node.reads != reads:

@@ -42,8 +42,10 @@ def judge(draft: Draft) -> bool:
 
 
 def _sweep(draft: Draft) -> bool:
-    """Run each node that requested sweeps, if anything arrived since its last run. Charge the run if the node published
-    anything new since its last charge. Return whether any node is now to run, or is exhausted.
+    """Plan another run for each ended node that requested sweeps, if anything arrived since its last run. The run is charged to
+    the node's budget if the node published anything new since it was last charged.
+
+    Return whether a run was planned, or a node was found to be exhausted.
     """
     swept = False
     for who in sorted(draft.sweepers):
@@ -55,8 +57,8 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Run at CASCADE each node of the group that is at NONE and lacks an id that is not a parked node; return False if there is
-    no such node. The other nodes that are at NONE get the level CASCADE without a run.
+    """Give the level CASCADE to all nodes of the group that are at NONE, and run those of them that lack an id that is not a
+    parked node. Return whether any node is run.
     """
     asked = False
     for who in group:
@@ -72,7 +74,9 @@ def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
 
 
 def _force(draft: Draft, group: list[Id], lacks: Lacks) -> None:
-    """Run the lowest node of each component that `bottoms` returns at FORCE; end the node if it was run at FORCE already."""
+    """Force a group of parked nodes: run the lowest node of each component that `bottoms` returns at the level FORCE. If that
+    node already ran at this level, end it as unresolved.
+    """
     for bottom in bottoms(group, lacks):
         lowest = bottom[0]
         node = draft.nodes[lowest]

@@ -120,8 +120,9 @@ def _take_in(draft: Draft, event: Event) -> None:
 
 
 def _rest(draft: Draft) -> None:
-    """Drop the stamps of removed ids, which are not needed while no body runs. If no node is runnable either, end the
-    episode, unless ``Rules.drain`` is set.
+    """Drop the stamps of removed ids. Called while no body runs, because no body can need these stamps then.
+
+    If no node is runnable either, end the episode, unless ``Rules.drain`` is set.
     """
     if draft.gone:
         for who in draft.gone:
@@ -262,7 +263,9 @@ def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
 
 
 def _done(draft: Draft, who: Id, node: Node, said: LastAnswer) -> None:
-    """End the node as its body reported, unless the run is overtaken."""
+    """End the node with the result that its body reported. If an input of the run has changed meanwhile, or another run was
+    requested, plan another run instead.
+    """
     changed = _later(draft, said.reads, node.run) if said.reads else None
     if changed is None and node.again is Again.NO:
         end(draft, who, node, said.result, said.reads, said)
@@ -283,13 +286,13 @@ def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
 
 
 def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
-    """Run the node again; charge it, unless the only reason is that a run was requested."""
+    """Plan another run of the node. The run is charged to the node's budget, unless its only cause is a request for a run."""
     cause = node.account.cause if node.again is Again.CHARGED or changed is None else changed.cause
     plan_run(draft, who, node, level=Level.NONE, charge=changed is not None or node.again is Again.CHARGED, cause=cause)
 
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
-    """Let the node wait for an answer of the world outside, unless the run is overtaken. A change of an id that the node
+    """Let the node wait for a result from outside of the engine, unless the run is overtaken. A change of an id that the node
     reads wakes the node without a charge.
     """
     node = _relisted(draft, who, node, (), reads)
@@ -304,8 +307,8 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
-    """Park the node. Run it again instead if the run is overtaken, or if a lacked id changed or ended a run after the node's
-    run began, because otherwise the node would miss that wake.
+    """Park the node. Run it again instead if the run is overtaken, or if an id in ``lacks`` changed or ended a run after the
+    node's run had begun: nothing would wake the parked node for that.
     """
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:
@@ -340,7 +343,9 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
 
 
 def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> Node:
-    """Return the node with these lacks and reads, and list it under them in the indexes."""
+    """Return the node with the ids that it lacks and the ids that it reads, and list the node under these ids in the
+    indexes.
+    """
     draft.list_under(who, node, lacks, reads)
     return node._replace(lacks=lacks, reads=reads)
 

@@ -32,8 +32,8 @@ class Level(IntEnum):
     CASCADE = 1
     """Fail if an id is absent, because it will not appear; block on ids that are present and not done yet."""
     FORCE = 2
-    """Fail also if an id is present and not done yet, because it will not be done. Only nodes on a cycle, and nodes that lack
-    no parked node, are run at this level.
+    """Fail if an id is absent, and also if it is present and not done yet, because it will not be done. Only nodes on a cycle,
+    and nodes that wait for no parked node, are run at this level.
     """
 
 
@@ -82,8 +82,8 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """The body has ended because the ids in ``failed`` are missing or have failed; a change of any of them makes the node run
-    again. ``result`` is as in Terminal.
+    """The body has ended because the ids in ``failed`` are missing or have failed. The node runs again when any of them
+    changes. ``result`` is the result for other nodes, as in Terminal.
     """
 
     failed: tuple[Id, ...]
@@ -92,7 +92,8 @@ class DependencyFailed:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The body waits for the world outside: for Answered, or for a change of any id in ``reads``.
+    """The body waits for a result from outside of the engine. The node runs again when the event Answered reports that the
+    result is available, or when any id in ``reads`` changes.
 
     There is no fixpoint while a node waits in this way.
     """
@@ -121,14 +122,14 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The world outside created an id, or gave it new content."""
+    """An id was created or got new content, by code outside of the engine."""
 
     emission: Emission
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """An id was removed. Nodes that lack or read it run again."""
+    """An id no longer exists. Nodes that have read its content, or are parked because they lack it, run again."""
 
     id: Id
 
@@ -183,7 +184,7 @@ Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pu
 @dataclass(frozen=True, slots=True)
 class Dispatch:
     """Run the body of a node, and report the outcome as Finished with the same ``run``. At FORCE, ``loop`` is a cycle that
-    contains the node; it is empty if there is none. The cycle begins with ``id``; each member lacks the next one, and the
+    contains the node; it is empty if there is none. The cycle begins with ``id``; each member lacks the next member, and the
     last lacks ``id``.
     """
 

@@ -28,7 +28,7 @@ from wharfinger.runtime.fixpoint.model import Id, Level
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits of an engine, and whether it has fixpoints."""
+    """The limits of an engine, and the switch ``drain``."""
 
     drain: bool = True
     """True if there are fixpoints: once nothing else can happen, the parked nodes are run at stricter levels. False in the
@@ -60,14 +60,18 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The node waits until one of these ids changes or ends a run. The ids are sorted."""
+    """The node waits until one of the ids in ``lacks`` changes, or the node with one of these ids ends a run. The ids are
+    sorted.
+    """
 
     lacks: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The node waits for the world outside to answer its run, or for any id in ``reads`` to change. The ids are sorted."""
+    """The run of the node has ended without a result. The node runs again when the event Answered reports that the result is
+    available, or when any id in ``reads`` changes. The ids are sorted.
+    """
 
     run: int
     reads: tuple[Id, ...]
@@ -130,8 +134,8 @@ class LastAnswer(NamedTuple):
     result: str
     reads: tuple[Id, ...]
     differed: bool = False
-    """True if the answer was not published, because its run was overtaken, and differed from the published answer. Then the
-    next published answer counts as a change.
+    """True if the answer differed from the published answer, but was not published, because its run was overtaken. Then the
+    next answer that is published counts as a change.
     """
 
 
@@ -268,10 +272,12 @@ class Fixpoint(NamedTuple):
         return node.lacks if node is not None and node.stage is Stage.PARKED else ()
 
     def charges(self, who: Id) -> int:
-        """Return the number of charges of the node in this episode."""
+        """Return how often the node's budget was charged in the current episode."""
         node = self.nodes.get(who)
         return node.account.charges if node is not None and node.account.episode == self.episode else 0
 
     def at_rest(self) -> bool:
-        """Return whether nothing runs or is to run; nodes may be parked, or wait for the world outside."""
+        """Return whether no node runs or is to run. Nodes may still be parked, or wait for an event from outside of the
+        engine.
+        """
         return not self.queued and not self.running

@@ -57,8 +57,8 @@ def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id |
 
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
-    """Create a node. ``gone`` is a removed node of the same id that still has a place in the queue, or a running body; None if
-    there is none.
+    """Create a node. ``gone`` is a removed node of the same id whose body still runs, or that still has a place in the queue;
+    None if there is no such node.
     """
     if gone is not None and gone.stage is Stage.RUNNING:
         draft.marks = draft.marks.insert(who, mark)
@@ -79,7 +79,7 @@ def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark
 
 
 def fresh(origin: Origin, mark: Mark) -> Node:
-    """Return a node that never ran, with its place in the queue."""
+    """Return a new node, which has never run and already has a place in the queue."""
     return Node(
         mark, Stage.RUNNABLE, 0, Level.NONE, Again.NO, (), (), None, None, _NO_ACCOUNT, origin, sweep=False, queued=True
     )
@@ -151,8 +151,8 @@ def plan_run(
 def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: LastAnswer | None) -> None:
     """Publish the end of a node: wake the nodes that lack it and, if the result differs, the nodes that read it.
 
-    ``said`` is the last answer of the node's body, which is kept for a Noop. Its result differs from ``result`` if the engine
-    ended the node.
+    ``said`` is the last answer of the node's body. It is kept, because a later run may answer Noop (the same as before). If the
+    engine ended the node, the result in ``said`` differs from ``result``.
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
@@ -189,8 +189,9 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """End the node, which does not run again in this episode. The node keeps the reads of its last answer, so that in the next
-    episode a change of these ids makes it run again.
+    """End a node that has used up its budget; it does not run again before the next episode.
+
+    The node keeps the ids that its last answer read. In the next episode, the node runs again if one of these ids changes.
     """
     draft.effects.append(Exhausted(who, message, loop))
     draft.charged = True
@@ -200,7 +201,9 @@ def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ..
 
 
 def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
-    """End a node that blocked at the strictest level; it runs again when an id that it lacked changes."""
+    """End a node that is still parked after a run at the strictest level. It runs again when one of the ids that it lacks
+    changes.
+    """
     draft.effects.append(Unresolved(who, node.lacks))
     end(draft, who, node, "unresolved", node.lacks, node.said)
 
@@ -229,8 +232,10 @@ def remove(draft: Draft, who: Id) -> None:
 
 
 def wake_waiters(draft: Draft) -> None:
-    """Wake the nodes that wait for the news, in the order of their ids. If a wake ends a node, the end is added to the news,
-    and processed, too.
+    """Wake the nodes that lack or read an id of the news (the changes and ends that are not processed yet).
+
+    The nodes that wait for one id are woken in the order of their own ids. If a wake ends a node, this end is added to the
+    news, and processed, too.
     """
     for news in () if draft.cancelled else draft.news:  # grows during this loop
         parked = draft.parked_on.get(news.who)
@@ -250,7 +255,9 @@ def wake_waiters(draft: Draft) -> None:
 
 
 def _wake(draft: Draft, who: Id, node: Node, news: News) -> None:
-    """Wake one waiter. A running node is not woken, because the stamps show the change when its body answers."""
+    """Wake a node that waits for an id which has changed. A node that is running is not woken: when its body answers, the
+    stamps show the change.
+    """
     stage = node.stage
     if stage is Stage.PARKED:
         plan_run(draft, who, node, level=Level.NONE)

@@ -50,7 +50,7 @@ async def difference_of(instance: Instance, tools: Tools, host: Host) -> Differe
 async def _predicted(
     instance: Instance, tools: Tools, host: Host, definition: Definition
 ) -> tuple[tuple[str, ...], Prediction]:
-    """Render the chart, and predict the result of the apply. Raises PackageError or ClusterError."""
+    """Render the chart, and return notes and a prediction of the next apply. Raises PackageError or ClusterError."""
     owner = Owner(instance.id.release, instance.id.namespace)
     history = await tools.releases.history(owner.name, owner.namespace)
     wanted = await wanted_render(instance, tools, host, history)

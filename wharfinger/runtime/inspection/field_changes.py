@@ -59,7 +59,10 @@ def differences(old: object, new: object, path: tuple[str, ...] = ()) -> Iterato
 
 
 def _shown(masked: JsonObject, path: tuple[str, ...], is_there: bool) -> str:  # noqa: FBT001
-    """Return the masked value at a path; if masking has renamed a key of the path, return the text that replaces secrets."""
+    """Return the value at a path of the masked settings as text; "" unless ``is_there``.
+
+    If masking has removed the path, for example by renaming a key, return the text that replaces secrets.
+    """
     if not is_there:
         return ""
     value: JsonValue = masked

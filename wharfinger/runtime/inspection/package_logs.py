@@ -2,8 +2,8 @@
 
 A handler of Python's logging keeps each record that is about a package and comes from one of Wharfinger's own loggers. Such
 records are the daemon's messages about the package, and the output of the package's hooks. Lines are redacted before they are
-kept: secrets that the package has at that moment, and texts that look like secrets, are masked. Of an exception, only the type
-and the message are kept.
+kept: secrets that the package has at that moment, and texts that look like secrets, are masked. For an exception, only its type
+and message are kept.
 
 Everything is bounded: the length of a line, the lines and characters of one package, and the characters of all packages
 together. A line that is too long is cut. If another limit is exceeded, the oldest lines are dropped. The limit for one package

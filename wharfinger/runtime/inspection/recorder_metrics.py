@@ -47,7 +47,9 @@ _Rows = tuple[tuple[tuple[str, ...], float], ...]
 
 
 def recorder_families(recorder: Recorder, flight_log: FlightLog | None) -> Iterator[tuple[Description, _Rows]]:
-    """Yield the families; those about the log are included only if the flight recorder writes a log."""
+    """Yield the families of metrics about the flight recorder. The families about its log are included only if it writes a
+    log.
+    """
     yield KEPT, (((), recorder.rings.count()),)
     yield EVENTS, (((), recorder.records),)
     yield FAILURES, (((), recorder.failures),)

@@ -370,7 +370,9 @@ def release_of(runtime: Runtime, name: str) -> Owner | None:
 
 
 def _known(runtime: Runtime) -> Known:
-    """Return the input of an explanation. The input is consistent, because this function does not await."""
+    """Return the data from which the state of a package is explained. They are consistent, because this function does not
+    await.
+    """
     around = surroundings(runtime.tools, runtime.now())
 
     def package(name: str) -> PackageSnapshot | None:

@@ -59,7 +59,9 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
 
 
 def memory_of_processes() -> MemorySnapshot:
-    """Return the memory of this process and, by program, of its descendants, without ``parts``. Blocks for milliseconds."""
+    """Return the memory of this process and, by program, of its descendants. The ``parts`` of this process are not measured.
+    Blocks for milliseconds.
+    """
     own = footprint(os.getpid())
     programs = [
         MemoryPartSnapshot(name, len(sizes), sum(size.total for size in sizes))

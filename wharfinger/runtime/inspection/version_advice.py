@@ -92,8 +92,9 @@ class VersionAdvice:
             del self.kept[next(iter(self.kept))]
 
     async def _of_update(self, name: str) -> str:
-        """Return the versions of other packages that would allow the pending update of a ready package; "" if the package
-        has no update that is impossible now, or if no such versions are found.
+        """Return the versions of other packages with which a ready package could be updated to its pending version.
+
+        Return "" if no pending update is impossible now, or if no such versions are found.
         """
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None

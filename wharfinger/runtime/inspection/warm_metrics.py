@@ -88,8 +88,9 @@ WARM_METRICS: Final = (
 
 
 def warm_families(starts: WarmStarts, programs: PersistentPrograms) -> Iterator[tuple[Description, Rows]]:
-    """Yield all families with their present series. If pools have the same program, but different
-    environment variables, their labels are numbered (`named_pools`).
+    """Yield each family of metrics about warm and persistent hooks, with its present series.
+
+    If pools have the same program, but different environment variables, their labels are numbered (`named_pools`).
     """
     pools = list(named_pools(starts.pools()))
     yield STARTS, [(("warm",), starts.warm), (("cold",), starts.cold)]

@@ -60,11 +60,11 @@ Rows = Sequence[tuple[Sequence[str], float]]
 
 
 def watch_families(clients: Sequence[tuple[str, HttpClusterClient]], now: float) -> Iterator[tuple[Description, Rows]]:
-    """Yield the families with the numbers of all clients. ``clients`` has each client with its name, and ``now`` is the wall
-    clock in seconds since 1970.
+    """Yield the metrics about the watches and requests of all clients. ``clients`` has each client with its name, and ``now``
+    is the wall clock in seconds since 1970.
 
-    Watches with the same labels share one series, which has the earliest time. If there would be more than MAX_WATCHES series,
-    all remaining watches share one more series.
+    Watches with the same labels share one series. Its value is the time of the watch that has been silent for the longest time.
+    If there would be more than MAX_WATCHES series, all remaining watches share one more series.
     """
     signs = [sign for _, client in clients for sign in client.heartbeats.signs()]
     yield HEARD, list(_heard(signs, now).items())

@@ -23,12 +23,12 @@ def stamp_of(fingerprint: str, values: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a checksum, as stamps contain it."""
+    """Return the short digest that a stamp contains in place of a checksum."""
     return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def newest_stamp(history: Sequence[Release]) -> tuple[int, str]:
-    """Return the newest deployed revision with a stamp, and its stamp.
+    """Return the number of the newest deployed revision that has a stamp, and this stamp.
 
     Return (0, "") if there is none, or if the daemon has made a later deployed revision without a stamp.
 

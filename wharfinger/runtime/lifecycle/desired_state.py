@@ -83,8 +83,8 @@ _THE_REST: Final = "DesiredStateChanged"
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """The fields that determine which work is required. Equal states require no work. The settings themselves are read later,
-    so the state only has their checksum.
+    """The fields of a package's desired state that determine which work is required. If the former and the new state are equal,
+    no work is required. The state has only a checksum of the settings; the settings themselves are read later.
     """
 
     source: str
@@ -97,13 +97,13 @@ class DesiredState:
     settings_version: int = 0
     maintenance: str = ""
     resources: str = ""
-    """Checksum of the overrides of workloads."""
+    """The checksum of the overrides of workloads."""
     upkeep: str = ""
-    """Checksum of the rules for drift and readiness."""
+    """The checksum of the rules for drift and readiness."""
     forced: str = ""
     """A text that a user changes to request a new download, because a tag was pushed again."""
     reset: str = ""
-    """A text that a user changes to request that one-time steps are done again."""
+    """A text that a user changes to request that steps are repeated that are otherwise done only once."""
     digest: str = ""
     """The digest that the package must have; "" means the digest to which its tag points."""
     suspended: bool = False
@@ -126,8 +126,8 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """Return one reason for all changes: the first change for which the loaded version only has to run again, otherwise a
-        general reason.
+        """Return one reason for all changes: the first change in _RECONFIGURING that applies, or a general reason if none of
+        them applies.
         """
         return next((change.value for change in _RECONFIGURING if change in self.changes), _THE_REST)
 

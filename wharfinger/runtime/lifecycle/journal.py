@@ -219,7 +219,9 @@ class Journal:
 
 
 def _restored(rows: Iterable[Row]) -> dict[str, State]:
-    """Return the state of each package for a process that starts with these rows; the rows are sorted by package."""
+    """Return the state of each package in a process that starts now, and finds these rows of an earlier process. The rows are
+    sorted by package.
+    """
     return {
         str(package): restored(
             Keep(Operation(str(operation)), str(fingerprint), str(name), int(number), bool(complete), str(result))

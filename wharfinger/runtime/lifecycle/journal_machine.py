@@ -62,16 +62,18 @@ UNTRUE: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     Operation.DISABLE: (Operation.RECONCILIATION, Operation.REMOVAL),
     Operation.REMOVAL: (Operation.UPDATE, Operation.RECONCILIATION, Operation.DISABLE),
 }
-"""For each operation, the operations whose records become untrue when it begins."""
+"""For each operation, the other operations whose records are deleted when it begins, because it undoes what they record."""
 
 
 class StepLimitError(Exception):
-    """An operation has more steps, or a step has a longer result, than the journal keeps."""
+    """The journal cannot record an operation, because the operation has too many steps, or one of its steps has too long a
+    result.
+    """
 
 
 class Phase(StrEnum):
-    """The phase of a step. A step is interrupted if its process ended while the step was in flight; its row is still that of a
-    step in flight.
+    """The phase of a step. A step is INTERRUPTED if its process ended while the step was in flight. The row in the journal then
+    still says that the step is in flight.
     """
 
     INTERRUPTED = "interrupted"
@@ -113,7 +115,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A step is about to have its first effect."""
+    """A step of an operation is about to have its first effect."""
 
     operation: Operation
     step: str
@@ -121,7 +123,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """A step has had its last effect."""
+    """A step is complete: it has no further effects."""
 
     operation: Operation
     step: str
@@ -183,14 +185,14 @@ def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
 
 
 def completed(state: State, operation: Operation, name: str) -> str | None:
-    """Return the result of a complete step of a begun operation; None if the step is not complete."""
+    """Return the recorded result of the step ``name``; None if the operation is not under way, or the step is not complete."""
     entry = _begun(state, operation)
     found = entry.steps.get(name) if entry is not None else None
     return found.result if found is not None and found.phase is Phase.COMPLETE else None
 
 
 def restored(rows: Iterable[Keep]) -> State:
-    """Return the state of a package for a process that starts with these rows."""
+    """Return the state of a package in a process that starts now, and finds these rows of an earlier process."""
     state: dict[Operation, Entry] = {}
     for row in sorted(rows, key=lambda row: row.number):
         entry = state.get(row.operation, Entry(row.fingerprint, earlier=True))

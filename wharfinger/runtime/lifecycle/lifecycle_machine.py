@@ -116,7 +116,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """A new desired state."""
+    """A package has a new desired state."""
 
     state: DesiredState
 
@@ -136,7 +136,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class BeginReconciliation:
-    """A reconciliation is to begin; ``reason`` is the cause with which an earlier reconciliation is cancelled, and must not
+    """A reconciliation is to begin. If an earlier reconciliation is under way, it is cancelled with ``reason``, which must not
     be empty.
     """
 
@@ -219,14 +219,14 @@ class CancelScope:
 
 @dataclass(frozen=True, slots=True)
 class EndScope:
-    """The operation is complete, so that nothing has to be cancelled."""
+    """Forget this scope without cancelling it, because its operation is complete."""
 
     scope: int
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateCutShort:
-    """A Disable has interrupted the update; begin the update again after the Disable."""
+    """A Disable has interrupted the update. The update is to begin again after the Disable."""
 
 
 Effect: TypeAlias = Decided | Refused | BeginScope | CancelScope | EndScope | UpdateCutShort
@@ -239,8 +239,8 @@ Next: TypeAlias = tuple[Package | None, tuple[Effect, ...]]
 
 
 def step(package: Package | None, event: Event) -> Next:
-    """Return the package after ``event`` (None if it is not known then), and the effects in the order in which they are to be
-    carried out.
+    """Return the package after ``event``, and the effects in the order in which they are to be carried out. None stands for a
+    package that the lifecycle store does not know.
     """
     match event:
         case Desired(state):

@@ -121,7 +121,7 @@ class PackageState:
     ready: ReadyRevision | None = None
     """The revision with which the package was last Ready; recorded only for packages whose upgrades may be rolled back."""
     rollback: Rollback | None = None
-    """The last rollback, until `ready_as` ends it; None if there is none."""
+    """The rollback in effect, which `ready_as` ends; None if there is none."""
     rollback_asked: str = ""
     """The value of the annotation in the user's last completed request for a rollback."""
     revision: int = 0
@@ -140,8 +140,8 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """Record users' requests that are done or about to be done. A new request for a reset also makes the hooks start
-        over (`started_anew`), and forgets the former settings.
+        """Record the users' requests that the installation carries out: ``forced`` for a new download, ``reset`` for a reset.
+        If the reset is new, also make the hooks start over (`started_anew`), and forget the former settings.
         """
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
@@ -206,7 +206,7 @@ class PackageState:
         return replace(self, rollback=rollback, rollback_asked=request or self.rollback_asked)
 
     def answered(self, request: str) -> "PackageState":
-        """Record that a request for a rollback is done, because no rollback is needed."""
+        """Record that a user's request for a rollback was processed without a rollback, because none is needed."""
         return replace(self, rollback_asked=request)
 
     def uninstalled(self) -> "PackageState":
@@ -267,7 +267,8 @@ class StateRecord:
         return self.state
 
     def compare(self, history: Sequence[Release]) -> None:
-        """Adopt the newest stamp in the release's records, if it belongs to a later revision than the state.
+        """Adopt the checksums in the newest stamp of the release's records, if the stamp belongs to a later revision than the
+        recorded state.
 
         A state that was deleted, or never written, stays empty.
         """
@@ -337,7 +338,7 @@ def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
 
 
 def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
-    """Return the Secret. Raises PackageStateError if it would be too large."""
+    """Return the Secret that stores the state of a package. Raises PackageStateError if it would be too large."""
     started = list[JsonValue](sorted(state.started))
     document: JsonObject = {
         "schema": SCHEMA,

@@ -17,5 +17,7 @@ class Repeat(StrEnum):
     """The part is repeated only if it was not done, or if its result is out of date."""
 
     def always(self, layout: Layout) -> bool:
-        """Return whether the part is repeated at every start, for packages with this layout."""
+        """Return whether every start of the daemon repeats this part of a package's start; ``layout`` is the layout of the
+        package.
+        """
         return layout is Layout.MODULE_FOLDER if self is Repeat.LAYOUT else self is Repeat.ALWAYS

@@ -49,7 +49,7 @@ class Steps:
     begun: bool = False
 
     def begin(self, fingerprint: str) -> None:
-        """Begin the operation, or another attempt at it. Raises JournalError."""
+        """Begin the operation with this fingerprint, or another attempt at it. Raises JournalError."""
         self.journal.begin(self.package, self.operation, fingerprint)
 
     def begin_once(self, fingerprint: str) -> None:

@@ -164,16 +164,16 @@ class LifecycleStore:
         return package is not None and package.desired.suspended
 
     def complete_run(self, name: str) -> None:
-        """Record that the version is applied. A request that arrives after this needs another run."""
+        """Record that the version is applied. From now on, a further request needs another run."""
         self._step(name, RunCompleted())
 
     def is_applying(self, name: str) -> bool:
-        """Return whether a reconciliation runs that has not completed its task Run."""
+        """Return whether a reconciliation of the package is under way, and its task Run is not complete yet."""
         package = self._packages.get(name)
         return package is not None and package.applying
 
     def complete_update(self, name: str) -> None:
-        """Record that the version is loaded; a change of settings may be acted on from now on."""
+        """Record that the version is loaded. From now on, a change of settings needs another reconciliation."""
         self._step(name, UpdateCompleted())
 
     def is_loading(self, name: str) -> bool:

@@ -20,8 +20,8 @@ class ReadyRevision:
     """A revision with which the package was Ready.
 
     ``inputs`` has the package, the version and the settings that the revision was made from. ``asked`` identifies the state
-    that the resource asked for at that time; it is empty if a rollback made the revision, because the resource asked for
-    another state then.
+    that the resource asked for at that time. If a rollback made the revision, the resource asked for another state, so
+    ``asked`` is empty.
     """
 
     asked: str
@@ -42,7 +42,7 @@ class Rollback:
 
 
 def ready_document(ready: ReadyRevision | None) -> JsonObject | None:
-    """Return the document that records a ready revision."""
+    """Return the part of a package's recorded state that describes its last ready revision; None if there is none."""
     if ready is None:
         return None
     return {"asked": ready.asked, "revision": ready.revision, "wish": ready.inputs.document}

@@ -11,8 +11,8 @@ from wharfinger.runtime.package.state import Package
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The time of the wall clock, and the package's state in the lifecycle store (None if the store does not know the
-    package).
+    """The data outside of a package that a step of its state machine reads: the time of the wall clock, and the package's state
+    in the lifecycle store (None if the store does not know the package).
     """
 
     now: datetime
@@ -20,7 +20,7 @@ class Around:
 
     @property
     def loading(self) -> bool:
-        """True while an update runs. The reconciliation after the update reads the newest settings."""
+        """True while an update of the package runs, which loads a version of it."""
         return self.operations is not None and self.operations.update is not None
 
     @property

@@ -36,7 +36,7 @@ class Kept(Generic[Content]):
         return found
 
     def keep(self, key: Hashable, content: Content) -> None:
-        """Keep a content, and forget the least recently used contents beyond the limit."""
+        """Add a content to the cache. If the cache has more than MOST contents, drop the least recently used one."""
         self._contents[key] = content
         self._contents.move_to_end(key)
         while len(self._contents) > MOST:

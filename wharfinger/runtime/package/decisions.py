@@ -1,5 +1,7 @@
-"""The reactions of a package to the scheduler: to the scheduler's answer after the package was offered as a node, to its
-decisions, and to its orders to run or disable the package. Pure.
+"""The reactions of a package to the scheduler. Pure.
+
+After a package has passed its loaded definition to the scheduler (an *offer*), the scheduler accepts or refuses the node that
+it would make for the package. Later, the scheduler reports decisions, and orders the package to run or to be disabled.
 
 This module is a part of the state machine in :mod:`~wharfinger.runtime.package.machine`. The docstring of that module has a
 table with the reaction to each event in each phase.

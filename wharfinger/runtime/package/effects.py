@@ -27,7 +27,9 @@ class EnqueueBase:
 
 
 class Phase(Enum):
-    """The kinds of work whose first attempt other packages wait for: to ensure the CRDs, or to load the package."""
+    """The work of a package for which other packages wait, but only for the first attempt: to ensure the CRDs, or to load the
+    package.
+    """
 
     CRDS = "crds"
     LOAD = "load"
@@ -65,8 +67,8 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Offer a definition to the scheduler as the package's node; ``established`` has the CRDs that were established before the
-    offer.
+    """Offer a definition to the scheduler as the package's node. ``established`` has the CRDs that were established before the
+    offer; None if the CRDs of the earlier definition were not established yet.
     """
 
     definition: Definition
@@ -116,8 +118,8 @@ class GiveWay:
 
 @dataclass(frozen=True, slots=True)
 class CastVote:
-    """Record the vote of the enabled script. With ``may_be_early``, the vote is provisional if some installed packages are not
-    loaded yet.
+    """Record the vote of the enabled script. If ``may_be_early`` is true and some installed packages are not loaded yet, the
+    vote is provisional.
     """
 
     enabled: bool | None
@@ -206,8 +208,8 @@ class EnqueueSuspend(EnqueueBase):
 
 @dataclass(frozen=True, slots=True)
 class EnqueueVote(EnqueueBase):
-    """Enqueue a run of the enabled script; ``reason`` names the change of the specification that requires the run. If it is
-    empty, the run is required because other Modules are on now, or more packages are loaded now.
+    """Enqueue a run of the enabled script. ``reason`` names the change of the specification because of which the script has to
+    run. It is empty if the script has to run because other Modules are on now, or more packages are loaded.
     """
 
     scope: WorkScope

@@ -21,7 +21,9 @@ from wharfinger.runtime.resources.resources import Directives
 
 @dataclass(frozen=True, slots=True)
 class KeptVote:
-    """An answer of a script. ``key``: the `vote_key` of its inputs. ``enabled`` is None if the package has no script."""
+    """The answer of a package's enabled script. ``key`` is the `vote_key` of the inputs that the script got. ``enabled`` is
+    None if the package has no such script.
+    """
 
     key: str
     enabled: bool | None

@@ -29,13 +29,13 @@ class ReportBase:
 
 
 class OutcomeBase:
-    """The base class of all outcomes of effects."""
+    """The base class of all events that report the outcome of an effect."""
 
     __slots__ = ()
 
 
 class RequestBase:
-    """The base class of all decisions and requests."""
+    """The base class of all events that are decisions of the scheduler or requests."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class RequestBase:
 
 @dataclass(frozen=True, slots=True)
 class Progressed(ReportBase):
-    """The work of a stage has made progress."""
+    """The work of a stage has made progress, or waits for something. ``reason`` and ``message`` are shown in the status."""
 
     stage: Stage
     reason: str
@@ -81,9 +81,8 @@ class Released(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Tracked(ReportBase):
-    """The progress of an apply, or of the wait until the applied objects are ready. ``completed`` has the names of the objects
-    that are done; names that are also in ``remaining`` do not count. ``remaining`` has the names of the objects that are not
-    done.
+    """The progress of an apply, or of the wait until the applied objects are ready. ``remaining`` has the names of the objects
+    that are not done. ``completed`` has the names of the objects that are done; a name that is in both counts as not done.
     """
 
     completed: tuple[str, ...]
@@ -263,8 +262,8 @@ class NodeRefused(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettled(OutcomeBase):
-    """The scheduler has decided about the node and the vote of a new definition. ``enabled`` is True if the package is on;
-    ``unwanted`` is True if the package is off and has to be uninstalled.
+    """The scheduler has decided about the package, after it got the node and the vote of a new definition. ``enabled`` is True
+    if the package is on; ``unwanted`` is True if the package is off and has to be uninstalled.
     """
 
     enabled: bool
@@ -273,8 +272,8 @@ class NodeSettled(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class VoteRecorded(OutcomeBase):
-    """The vote of the script is recorded in the form for the scheduler. Its field ``provisional`` is True if the script ran
-    before all installed packages were loaded.
+    """The vote of the enabled script, as the scheduler gets it. ``vote.provisional`` is True if the script ran before all
+    installed packages were loaded.
     """
 
     vote: ScriptVoted
@@ -283,8 +282,8 @@ class VoteRecorded(OutcomeBase):
 @dataclass(frozen=True, slots=True)
 class VoteStarted(OutcomeBase):
     """A vote was begun in the lifecycle store; the enabled script is to run in ``scope``. ``reason`` names the change of the
-    specification that caused the vote; it is empty if no such change caused it. If a change of the Modules that are on and
-    precede the package caused the vote, ``before`` has these Modules; otherwise it is None.
+    specification because of which the script runs; it is empty if there was no such change. If the script runs again because
+    other Modules are on or more packages are loaded, ``before`` has the preceding Modules that are on; otherwise it is None.
     """
 
     scope: WorkScope
@@ -387,7 +386,7 @@ class DesiredAdopted(RequestBase):
 
     ``scope`` is the scope of the required update; None if no update is required. ``new_login`` is True if the source of the
     package, which includes the login, has changed while an update runs. ``needs_changed`` is True if the dependencies that the
-    resource states have changed, or if it has changed whether the package is on by default.
+    resource states, or the default of the package (on or off), have changed.
     """
 
     given: DesiredGiven
@@ -407,7 +406,7 @@ class UpdateWanted(RequestBase):
 
 @dataclass(frozen=True, slots=True)
 class NeedsChanged(RequestBase):
-    """The dependencies that the resource states have changed, or it has changed whether the package is on by default."""
+    """The package's resource names other dependencies than before, or the package's default (on or off) has changed."""
 
 
 @dataclass(frozen=True, slots=True)

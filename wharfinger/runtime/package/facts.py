@@ -80,7 +80,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class DesiredGiven(DesiredBase):
-    """The resource asks for this state. ``first`` is True if the package was not known before."""
+    """The package's resource states this desired state. ``first`` is True if the package was not known before."""
 
     package: str
     version: str
@@ -92,8 +92,8 @@ class DesiredGiven(DesiredBase):
 
 @dataclass(frozen=True, slots=True)
 class SettingsGiven(DesiredBase):
-    """The settings for the delete hooks are known. The fact is recorded when a package is removed of which this process has not
-    adopted a desired state.
+    """The settings for the delete hooks are known. This fact is recorded at the removal of a package if this process has never
+    adopted a desired state of the package.
     """
 
     settings: ResolvedSettings
@@ -116,7 +116,7 @@ class UpdateBegun(DesiredBase):
 
 @dataclass(frozen=True, slots=True)
 class LoadCompleted(FilesBase):
-    """An update has loaded the package, and is complete."""
+    """The update that loaded the package is complete."""
 
 
 # --- the node ------------------------------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ class LoadCompleted(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class Offered(NodeBase):
-    """A definition is about to be offered to the scheduler. ``established`` has the package's CRDs once all of them are
-    established, and is None before.
+    """A definition is about to be offered to the scheduler. ``established`` has the package's CRDs if all CRDs of this
+    definition are established; otherwise it is None.
     """
 
     established: tuple[str, ...] | None
@@ -175,7 +175,9 @@ class DisableEnded(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class DisableMissed(NodeBase):
-    """The scheduler ordered a Disable that cannot be carried out now."""
+    """The scheduler ordered a Disable that cannot be carried out now. ``uninstall`` is True if it would have uninstalled the
+    package, and ``reason`` is the scheduler's reason for the Disable.
+    """
 
     reason: str
     uninstall: bool
@@ -188,7 +190,9 @@ class MissedDisableDropped(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class SuspendBegun(NodeBase):
-    """The package was suspended, and its work was interrupted. A Disable that was under way counts as missed."""
+    """The package was suspended, and its work was interrupted. A Disable that was under way is recorded as missed, so that it
+    can be carried out after the package is resumed.
+    """
 
 
 # --- the enabled script ----------------------------------------------------------------------------------------------------
@@ -250,7 +254,7 @@ class HookRan(HooksBase):
 
 @dataclass(frozen=True, slots=True)
 class LaneFailed(HooksBase):
-    """An event hook failed in a lane."""
+    """A run of a hook for events failed in a lane."""
 
     hook: str
     lane: str
@@ -259,7 +263,7 @@ class LaneFailed(HooksBase):
 
 @dataclass(frozen=True, slots=True)
 class LaneRecovered(HooksBase):
-    """An event hook ran in a lane without an error."""
+    """A run of a hook for events succeeded in a lane, so an earlier failure in this lane does not count any more."""
 
     hook: str
     lane: str
@@ -277,7 +281,7 @@ class CrdsBegun(CrdsBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsEnded(CrdsBase):
-    """The last task that ensures the CRDs is cancelled if it has not ended, and its scope is forgotten."""
+    """The last task that ensures the CRDs has ended or was cancelled, and its scope is forgotten."""
 
 
 # --- the removal -----------------------------------------------------------------------------------------------------------

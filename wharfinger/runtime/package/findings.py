@@ -90,7 +90,7 @@ class AttemptBase:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The package has another identity from now on; its name is the same."""
+    """The package has the identity ``id`` from now on. Its name has not changed."""
 
     id: PackageId
 
@@ -142,7 +142,7 @@ class FoundStored(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class PackageRead(FilesBase):
-    """The package on the disk was read."""
+    """The files of the package were read: its definition, and the configuration of its hooks."""
 
     definition: Definition
     hooks: tuple[Hook, ...]
@@ -150,7 +150,7 @@ class PackageRead(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class HooksUnusable(FilesBase):
-    """The hooks cannot be run; the package is removed without them."""
+    """The hooks cannot be run, so the package is removed without running them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,21 +174,23 @@ class WebhooksSearched(FilesBase):
 
 @dataclass(frozen=True, slots=True)
 class ScriptAsked(ScriptBase):
-    """The answer of the script is being determined. ``before`` has the Modules that are on and precede the package."""
+    """The enabled script is about to be asked for its vote. ``before`` lists the Modules that are on and come before the
+    package.
+    """
 
     before: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptAnswered(ScriptBase):
-    """The script answered. A failure is not an answer."""
+    """The enabled script has run without a failure and returned a vote, or the package has no such script."""
 
     kept: KeptVote
 
 
 @dataclass(frozen=True, slots=True)
 class VoteReported(ScriptBase):
-    """The vote for settings with this checksum, or the failure of the script, was reported."""
+    """The vote of the script for the settings with the checksum ``about``, or the failure of the script, was reported."""
 
     about: str
 
@@ -233,7 +235,7 @@ class ValuesPatched(ConfigurationBase):
 
 @dataclass(frozen=True, slots=True)
 class ObjectsKnown(ReleaseBase):
-    """The objects of the release are known."""
+    """The objects of the package's release are known: ``objects``."""
 
     objects: tuple[ObjectKey, ...]
 
@@ -252,8 +254,8 @@ class ChartApplied(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class OverridesMatched(ReleaseBase):
-    """The overrides in ``spec.resourceRequests`` were matched with a render that is about to be applied. ``unmatched`` has the
-    overrides for which the chart has no workload or container.
+    """The overrides in ``spec.resourceRequests`` were matched with a render that is about to be applied. ``unmatched`` names
+    the overrides that fit no workload or container of the chart.
     """
 
     unmatched: tuple[str, ...]
@@ -261,7 +263,7 @@ class OverridesMatched(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class ValuesRead(ReleaseBase):
-    """A run is reading the values; a later change of the values needs another run."""
+    """A run is about to read the values. If the values change later, another run is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +278,7 @@ class Verified(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class HooksStarting(HooksBase):
-    """The hooks are being started; their runs have this scope."""
+    """The hooks are about to be started. Their runs belong to this scope, and are cancelled with it."""
 
     scope: WorkScope
 

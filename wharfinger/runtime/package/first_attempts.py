@@ -17,19 +17,19 @@ import trio
 
 @dataclass(slots=True)
 class Tries:
-    """The packages whose first attempt is under way; each attempt has a number."""
+    """The packages whose first attempt to ensure CRDs or to load files is under way. Each attempt has a number."""
 
     _trying: dict[str, int] = field(default_factory=dict)
     _last: int = 0
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def begin(self, package: str) -> None:
-        """Begin an attempt for a package."""
+        """Record that the first attempt of a package has begun, so that others wait for its end."""
         self._last += 1
         self._trying[package] = self._last
 
     def attempt(self, package: str) -> int:
-        """Return the number of the package's attempt that is under way; 0 if there is none."""
+        """Return the number of the package's first attempt, if it is under way; otherwise 0."""
         return self._trying.get(package, 0)
 
     def end(self, package: str, attempt: int | None = None) -> None:
@@ -48,7 +48,8 @@ class Tries:
     async def wait(self) -> None:
         """Wait until the attempts that are under way now have ended.
 
-        If a package begins another attempt before the waiting task notices the end of the first one, also wait for the other one.
+        If a package begins another attempt before the waiting task has noticed the end of the awaited one, the task waits for
+        the new attempt as well.
         """
         awaited = set(self._trying)
         while awaited:

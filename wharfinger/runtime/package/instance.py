@@ -223,7 +223,7 @@ class Instance:
 
     @property
     def node(self) -> Node:
-        """The package in the scheduler."""
+        """The part of the package's state that concerns its node in the scheduler."""
         return self.state.node
 
     @property
@@ -243,7 +243,7 @@ class Instance:
 
     @property
     def hooks(self) -> HookState:
-        """The hooks while they are started, and the results of their runs."""
+        """The state of the hooks that are started, with the results of their runs."""
         return self.state.hooks
 
     @property
@@ -266,7 +266,7 @@ class Instance:
         self.record = None
 
     def know_record(self, record: StateRecord) -> None:
-        """Use a recorded state that was already read."""
+        """Set the package's recorded state, which was already read from the cluster."""
         self.record = record
 
     def begin_steps(self, steps: Steps) -> None:
@@ -284,13 +284,13 @@ class Instance:
             self.hooks_quiet.notify()
 
     def loaded(self) -> Definition:
-        """Return the loaded definition. Raises an error before Load has succeeded."""
+        """Return the loaded definition. Raises AssertionError if no definition is loaded."""
         if self.files.definition is None:
             raise AssertionError(f"{self.id}: it is not loaded")
         return self.files.definition
 
     def fetched(self) -> Manifest:
-        """Return the manifest that was downloaded. Raises an error before Download has succeeded."""
+        """Return the manifest of the downloaded version. Raises AssertionError if nothing was downloaded."""
         if self.files.manifest is None:
             raise AssertionError(f"{self.id}: nothing was downloaded")
         return self.files.manifest
@@ -307,7 +307,7 @@ class Instance:
         self.crds_changed.notify()
 
     def journalled(self) -> Steps:
-        """Return the steps of the operation whose task calls this."""
+        """Return the journal of the operation that is running. Call this only from a task of this operation."""
         if self.steps is None:
             raise AssertionError(f"{self.id}: no operation is running")
         return self.steps

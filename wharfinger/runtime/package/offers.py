@@ -30,8 +30,8 @@ def offer(package: Package, *, stored: bool = False) -> Next:
 
 
 def reconfigured(package: Package, reason: str) -> Next:
-    """Act on a changed specification of a package that is not being loaded. If the package has an enabled script, the script
-    runs before the scheduler is asked for a run, because the script may read the settings.
+    """Act on a change in the specification of a package that is not being loaded. An enabled script may read the settings, so
+    it votes before the scheduler is asked for a run of the package.
     """
     definition = package.files.definition
     if definition is not None and package.node.refused is not None:
@@ -42,7 +42,7 @@ def reconfigured(package: Package, reason: str) -> Next:
 
 
 def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteRepeated, around: Around) -> Next:
-    """Return the package and the effects after a vote of the enabled script."""
+    """Return the package and the effects after an event about a vote of its enabled script."""
     match event:
         case VoteRecorded(vote):
             # While the script's version is being loaded, or if it was refused, the node still has an earlier version.
@@ -59,11 +59,12 @@ def voted(package: Package, event: VoteRecorded | VoteStarted | VoteDone | VoteR
 
 
 def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tuple[Effect, ...]:
-    """Return the effects that run the script with the Modules that are on now, unless the last run got exactly these Modules.
-    With ``forced``, the script runs even then, unless that run is still under way and was caused only by a change of the
-    Modules.
+    """Return the effects that run the enabled script with ``before``, the Modules that are on now.
 
-    If a run is under way that a change of the specification caused, it is interrupted, and the new run replaces it.
+    Nothing is returned if the last run got exactly these Modules, unless ``forced`` is set. Even with ``forced``, nothing is
+    returned while such a run is still under way and was caused only by a change of the Modules.
+
+    A run under way that had another reason is interrupted; the new run replaces it and keeps the reason.
     """
     vote = package.vote
     runs = vote.voting is not None and not vote.voting.cancelled

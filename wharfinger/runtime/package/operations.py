@@ -87,7 +87,7 @@ def updated(package: Package, event: UpdateStarted | UpdateDone, around: Around)
 
 
 def reconciled(package: Package, event: ReconciliationStarted | RunDone, around: Around) -> Next:
-    """Return the package and the effects after the beginning of a reconciliation, or after the end of its Run."""
+    """Return the package and the effects after the beginning of a reconciliation, or after its task Run has ended."""
     name = package.id.name
     match event:
         case ReconciliationStarted(run, scope):
@@ -110,10 +110,10 @@ def reconciled(package: Package, event: ReconciliationStarted | RunDone, around:
 
 def ensure_crds(package: Package, around: Around) -> tuple[Effect, ...]:
     """Return the effects that ensure the CRDs of a package that is on. The CRDs are ensured even if packages of a lower order
-    have not run yet. All other packages wait until the first attempt to ensure these CRDs has ended.
+    have not run yet, and other packages wait until the first attempt to ensure them has ended.
 
     Return no effects if the CRDs are already established or being ensured, or if the package is suspended or being removed.
-    Return no effects either while another version is being loaded, because the CRDs of that version are ensured after the load.
+    Also return no effects while another version is being loaded; the CRDs of that version are ensured after the load.
     """
     scope = package.crds.scope
     under_way = scope is not None and not scope.cancelled

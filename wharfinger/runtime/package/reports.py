@@ -230,7 +230,9 @@ def _shows_event_hook(status: PackageStatus) -> bool:
 
 
 def _with_event_hooks(package: Package, around: Around) -> PackageStatus:
-    """Return the status with the stage of the hooks done, or failed if the last run of an event hook in a lane failed."""
+    """Return the status after the hooks of an operation are done. The stage of the hooks is done as well, unless the last run
+    of an event hook in any lane has failed.
+    """
     if not package.hooks.failing:
         return statuses.succeeded(package.status, Stage.HOOKS, around.now)
     _, left = min(package.hooks.failing.items())

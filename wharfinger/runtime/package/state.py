@@ -39,8 +39,8 @@ NO_FAILURES: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """Two fingerprints of the release that was applied last: that of the inputs of its render, and that which the release engine
-    computed of the wanted release.
+    """Two fingerprints of the release that was applied last: one of the inputs of its render, and one that the release engine
+    has computed from the release itself.
     """
 
     inputs: str
@@ -69,7 +69,7 @@ class Attempt(msgspec.Struct, frozen=True):
     failures: int = 0
     """The number of times that a stage failed."""
     failure: Failure | None = None
-    """The last failure; a later failure does not replace a permanent one."""
+    """The last failure, or the first permanent failure, which no later failure replaces."""
     settled: bool = False
     """True if the package was Ready with the state that the resource asks for."""
 
@@ -118,8 +118,8 @@ class Files(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """The package in the scheduler: the definition from which its node was made, and the scheduler's orders that the package
-    carries out.
+    """The state of a package that concerns its node in the scheduler: the definition from which the node was made, and the
+    orders of the scheduler that the package carries out.
     """
 
     joined: Definition | None = None
@@ -130,7 +130,7 @@ class Node(msgspec.Struct, frozen=True):
     If an earlier version is installed, it keeps running, and it is still the node.
     """
     run: int = 0
-    """The number of the reconciliation that the scheduler ordered last."""
+    """The number of the reconciliation that the scheduler has ordered most recently."""
     disabling: tuple[str, bool] | None = None
     """The reason for the Disable that is under way, and whether it uninstalls the package."""
     missed_disable: tuple[str, bool] | None = None
@@ -140,15 +140,15 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """The enabled script of a package: the input of its last run, and its vote."""
+    """The state of a package's enabled script: the input of its last run, its vote, and its run that is under way."""
 
     saw: tuple[str, ...] = ()
     """The Modules before this package that were on when the script last ran."""
     voting: WorkScope | None = None
     """The scope of a run of the enabled script outside of an update, while the run waits or is under way."""
     reason: str = ""
-    """The change of the specification that caused the run with the scope ``voting``; empty if only a change of the Modules in
-    ``saw`` caused the run.
+    """The change of the specification because of which the run with the scope ``voting`` was started; empty if the run was
+    started only because the Modules in ``saw`` have changed.
     """
     asked_about: str = ""
     """The checksum of the settings with which the script last ran."""
@@ -181,11 +181,11 @@ class Applied(msgspec.Struct, frozen=True):
     render and apply the chart again.
     """
     verified: bool = False
-    """True if this process has applied the package, has found it applied, or has found that it must be applied again because the
-    global values changed.
+    """True if this process has applied the package or has found that it is applied, or if it has found that the package must be
+    applied again because the global values changed.
     """
     dirty: bool = False
-    """True if a hook changed the values while they were being applied."""
+    """True if a hook changed the values while the chart was being applied with the earlier values."""
     unmatched: tuple[str, ...] = ()
     """The overrides in ``spec.resourceRequests`` for which the chart has no workload or container."""
     drift: tuple[str, ...] = ()

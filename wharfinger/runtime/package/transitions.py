@@ -141,7 +141,7 @@ _NEVER_RAN: Final = HookHistory()
 
 
 def applied(package: Package, event: Fact) -> Package:
-    """Return the package after a fact."""
+    """Return the state of a package after a fact: an event that reports something that has happened."""
     match event:
         case HooksBase():  # checked first, because it is the most frequent fact
             return replace(package, hooks=_hooks(package.hooks, event))

@@ -61,7 +61,9 @@ _LOADING: Final = "loading"
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The package never becomes a node of the scheduler. ``accepted`` is False if the resource itself is refused."""
+    """The finding that a package would never become a node of the scheduler. ``accepted`` is False if its resource would be
+    refused.
+    """
 
     reason: str
     message: str
@@ -70,8 +72,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decision of the gates. ``held_by`` is a package for which this package would wait forever, because ``held_by`` is
-    suspended, or itself waits for a suspended package. "" means that there is no such package.
+    """The decision of the gates about a package. If the package waits for a package that will never run, ``held_by`` names that
+    package; otherwise ``held_by`` is "". A package never runs while it is suspended, or waits for a suspended package.
     """
 
     node: Node
@@ -90,7 +92,9 @@ def node_id(identity: PackageId) -> Id:
 
 
 class PlanBodies:
-    """The bodies of the plan, with their findings. The bodies run in one thread; ``load`` may use others."""
+    """The bodies of the plan's nodes, and the findings about each package. The bodies run in one thread; ``load`` may use other
+    threads.
+    """
 
     def __init__(self, wanted: Iterable[PackageSpec], facts: Facts, load: LoadDefinition) -> None:
         self.findings: dict[str, Finding] = {}
@@ -118,7 +122,9 @@ class PlanBodies:
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False: a node reads only ids that its outcome names, so no node has to run again at a fixpoint."""
+        """Return False: no node has to run again at a fixpoint. Its outcome names every id that it reads, so the engine runs it
+        again when one of these ids changes.
+        """
         return False
 
     async def _read_package(self, package: Id) -> Outcome:
@@ -153,7 +159,7 @@ class PlanBodies:
         return self._outcome(name)
 
     def _join(self, spec: PackageSpec, definition: Definition) -> None:
-        """Make a loaded package a node, or refuse it."""
+        """Make a loaded package a node, or record why it is refused."""
         name = spec.id.name
         try:
             check_kind(definition, spec.id)
@@ -199,7 +205,9 @@ class PlanBodies:
         return found
 
     def _judge(self, members: set[str]) -> None:
-        """Decide about ``members``. Every package that they name must already be judged or refused, or be a member itself."""
+        """Decide whether each package in ``members`` may be on. Every package that the members name must be a member as well,
+        or already be judged or refused.
+        """
         named = {each for member in members for each in self._nodes[member].names()}
         around = {
             each: replace(finding.node, requirements=NO_REQUIREMENTS, outranked_by=())

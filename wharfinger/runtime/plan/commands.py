@@ -132,11 +132,11 @@ class Progress:
     total: int = 0
 
     def set(self, read: int, total: int) -> None:
-        """Set both numbers."""
+        """Set the number of packages that were read, and the number of all packages."""
         self.read, self.total = read, total
 
     def text(self) -> str:
-        """Return both numbers in one line."""
+        """Return both numbers in words: ``3 of 12 packages read``."""
         return f"{self.read} of {self.total or '…'} packages read"
 
 

@@ -59,8 +59,8 @@ class PackageFolder:
         return await self.definition(package, version), self.root / package
 
     async def index(self, package: str) -> PackageIndex | None:
-        """Return the versions of a package in a layout; None if the package is a folder, which has only one version, or if
-        the versions cannot be read.
+        """Return the versions of a package that is stored as an OCI layout; None if the package is a plain folder, which has
+        only one version, or if the versions cannot be read.
         """
         if not is_repository(package):
             return None

@@ -34,7 +34,7 @@ SUSPENDED: Final = "spec.suspend: the package would not be reconciled"
 
 
 class PlanState(StrEnum):
-    """The state that a package would have."""
+    """The state that a package would have in a cluster with only the planned resources."""
 
     ON = "on"
     OFF = "off"
@@ -72,7 +72,10 @@ class PlannedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The states that all packages would have, sorted by name; ``left_alone`` counts the ignored documents."""
+    """The result of a plan: the packages with the states that they would have, sorted by name.
+
+    ``left_alone`` is the number of input documents that were ignored.
+    """
 
     packages: tuple[PlannedPackage, ...]
     left_alone: int = 0

@@ -103,7 +103,7 @@ def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
 
 
 def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:
-    """Return the entry that the package would have in the scheduler once every package that can run has run."""
+    """Return the entry that a package would have in the scheduler after all packages that can run have run."""
     lacks = (scheduler_id(finding.held_by),) if finding.held_by else ()
     return Entry(finding.node, Idle() if lacks else Active(), finding.decision, vote, lacks=lacks)
 

@@ -34,7 +34,7 @@ _WOULD: Final = {
 
 
 def plan_text(plan: Plan) -> str:
-    """Return the plan for people."""
+    """Return the plan as a text for people."""
     on = plan.order
     others = [each for each in plan.packages if not each.turn]
     parts = [_table((*on, *others))] if plan.packages else []

@@ -20,9 +20,9 @@ from wharfinger.runtime.scheduler.state import Graph
 from wharfinger.runtime.versions.package_index import PackageIndex
 
 MAX_ADVISED: Final = 10
-"""The limit on the number of blocked packages for which the search is made."""
+"""The limit on the number of blocked packages for which suitable versions are searched."""
 MAX_PACKAGES: Final = 2_000
-"""The number of packages in a plan above which no search is made."""
+"""The number of packages in a plan above which no versions are searched."""
 
 ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
 """A function that returns the versions of a package; it returns None if there is only the planned version."""
@@ -31,7 +31,9 @@ ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
 async def with_versions(
     plan: Plan, specs: Mapping[str, PackageSpec], bodies: PlanBodies, facts: Facts, read_index: ReadIndex
 ) -> Plan:
-    """Return the plan after adding the versions that would work to the remedies of blocked packages."""
+    """Return the plan with more detailed remedies for blocked packages: each remedy also names the versions with which the
+    package would not be blocked.
+    """
     blocked = [each for each in plan.blocked if each.explanation is not None][:MAX_ADVISED]
     nodes = {name: found.node for name, found in bodies.findings.items() if isinstance(found, Judged)}
     if not blocked or len(nodes) > MAX_PACKAGES:

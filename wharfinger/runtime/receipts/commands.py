@@ -156,8 +156,8 @@ def _asked(args: argparse.Namespace) -> _Asked:
 
 
 def plan_of(subject: Subject, objects: tuple[JsonObject, ...], limit_s: float) -> Plan:
-    """Return the plan of the trial for one version, with an upgrade to the same files under the next version. Raises
-    ArtifactError.
+    """Return the plan of a trial of one version: its files are installed, and upgraded to the same files with the next version
+    number. Raises ArtifactError.
     """
     return Plan(subject, subject.folder, (subject.version, next_version(subject.version)), objects, limit_s)
 

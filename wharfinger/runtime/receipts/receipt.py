@@ -21,12 +21,14 @@ FIRST_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public"
 
 
 class NotEnoughError(PackageError):
-    """The recorded rights are not sufficient; the message says what failed."""
+    """A package does not work with the rights that its trial has recorded. The message describes what failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The rights of a package by part, and the roles that grant these rights. A trial with only these roles has succeeded."""
+    """The rights that each part of a package needs (``rights``), and the roles that grant them (``grant``). The package has
+    worked in a trial in which its account had only these roles.
+    """
 
     rights: Mapping[Part, frozenset[Access]]
     grant: Grant
@@ -41,8 +43,10 @@ class Receipt:
 async def make_receipt(
     plan: Plan, programs: Programs, open_server: OpenServer, folder: Path, *, with_names: bool = False
 ) -> Receipt:
-    """Return the receipt of a package; trials run in folders below ``folder``. With ``with_names``, rules are restricted to the
-    objects that the package used. If the package needs other objects in the proof, the rule is extended to all objects.
+    """Return the receipt of a package; trials run in folders below ``folder``.
+
+    With ``with_names``, rights are restricted to the objects that the package used in the first trial. If a proof shows that a
+    restricted right is not enough, the restriction of this right is removed.
 
     Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """

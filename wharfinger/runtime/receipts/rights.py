@@ -41,7 +41,7 @@ MEANINGS: Final = {
 }
 
 Rights = Mapping[Part, frozenset[Access]]
-"""The rights of a package, by part; parts without rights may be missing."""
+"""The rights that a package needs, by the part of its life that needs them. A part that needs none may be missing."""
 
 
 Names: TypeAlias = Mapping[Access, frozenset[str]]
@@ -90,7 +90,9 @@ def named(requests: Iterable[JudgedRequest], user: str) -> dict[Access, frozense
 
 
 def all_names(rights: "Rights", names: Mapping[Part, Names]) -> dict[Access, frozenset[str]]:
-    """Return the names for all parts together. If some part needs an access for all objects, that access is left out."""
+    """Return, for each access, the names of the objects that all parts together need. An access is left out if some part needs
+    it for all objects.
+    """
     found: dict[Access, frozenset[str]] = {}
     whole: set[Access] = set()
     for part, accesses in rights.items():

@@ -13,7 +13,9 @@ from wharfinger.runtime.receipts.subject import Subject
 
 
 def receipt_text(subject: Subject, receipt: Receipt) -> str:
-    """Return the roles of each part, as YAML documents."""
+    """Return the receipt as YAML documents, which are the roles for each part of the package, such as its hooks or its
+    removal.
+    """
     lines = [
         f"# The rights of the package {subject.name} {subject.version}, as {subject.id.kind} {subject.id}.",
         "# Bind these roles to the ServiceAccount that the package's spec.serviceAccountName names.",

@@ -1,14 +1,14 @@
 """A trial: a daemon in this process installs, upgrades and removes a package, as an account with certain rights.
 
-The API server is an embedded one, which authorizes every request, and reports each request to an observer. The composition
-root passes the function that opens the server. The daemon works as in `wharfinger run`: it runs hooks and renders charts. It
-makes its own requests as an administrator, and requests for the package as the account. So the recorded requests of the
-account are all requests that the package needs.
+The API server is an embedded one, which authorizes every request, and reports each request to an observer. The composition root
+passes the function that opens the server. The daemon works as in `wharfinger run`: it runs hooks and renders charts. It makes
+its own requests as an administrator, and requests for the package as the account. So the recorded requests of the account are
+all requests that the package needs.
 
 A trial ends when the package is gone, when the package reports a refused request, or when one step takes longer than
-``limit_s`` seconds. There is one exception: if the package was applied, but is not ready after ``limit_s`` seconds, the next
-step begins. Such a package may wait for something that the embedded server cannot provide, such as an API that the package's
-pods would serve.
+``limit_s`` seconds. There is one exception: if the package has been applied, but is not ready after ``limit_s`` seconds, the
+next step begins. Such a package may wait for something that the embedded server cannot provide, such as an API that the
+package's pods would serve.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -60,7 +60,7 @@ kubeconfig of an administrator.
 
 
 class TrialError(PackageError):
-    """A step of a trial was not completed, although no request was refused."""
+    """A step of a trial could not be completed for a reason other than a refused request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Plan:
 
 @dataclass(slots=True)
 class Record:
-    """The requests of a trial, by part. ``failure`` is the message in which the package reports a refused request; "" if the
-    trial succeeded.
+    """The requests that a package made in a trial, grouped by part of the package. ``failure`` is the package's message about a
+    refused request; "" if the trial succeeded.
     """
 
     requests: dict[Part, list[JudgedRequest]] = field(default_factory=dict)
@@ -101,7 +101,9 @@ class Record:
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:
-        """Record a request of the account. In every step, requests of hooks belong to the part for hooks."""
+        """Record a request of the account. A request of a hook is recorded under the part HOOKS, in whatever phase of the trial
+        it is made.
+        """
         if request.user != user:
             return
         own = request.agent.startswith(_DAEMON) and not request.agent.endswith(f" {HOOK_AGENT}")
@@ -138,7 +140,7 @@ async def run_trial(
 
 
 class _RefusedError(Exception):
-    """The package reports a refused request."""
+    """The status or a task of the package reports that the API server refused a request (403)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +209,8 @@ class _Steps:
         )
 
     async def _show_objects(self) -> None:
-        """Create the objects of the plan. Then wait until the hooks that watch these objects have run, but at most SETTLE_S for
-        the first run to end.
+        """Create the objects of the plan. Then wait until the hooks that watch these objects have run. If no run has ended
+        after SETTLE_S, no hook is expected to run.
         """
         await self._until_idle()
         before = await self._runs()

@@ -37,7 +37,7 @@ Text: TypeAlias = Callable[[str], str]
 """A function that masks secrets in a text."""
 
 Clean: TypeAlias = set[str | None]
-"""The texts that are known to contain no secret, and None."""
+"""The texts that are known to contain no secret. None is always a member, because a field for a text may be None."""
 
 Encode: TypeAlias = Callable[[object, Text], JsonValue]
 """A function that returns the form of a value that is a part of another value."""
@@ -74,7 +74,7 @@ class _Record:
         self.names = tuple(names)
         self.kept = tuple(None if name in opaque else name in kept for name in names)
         self.get: Callable[[object], tuple[JsonValue, ...]] = _getter(names)
-        """The function that returns the fields: JSON values, or values that have a canonical form."""
+        """A function that returns the fields of a record. Each field is a JSON value, or a value that has a canonical form."""
         self.make = cast("_Constructor", kind)
 
 
@@ -101,7 +101,9 @@ class _Named(Protocol):
 
 
 class _Quick(NamedTuple):
-    """A class of records that msgspec can write: its tag, and functions that return the texts that may contain secrets."""
+    """A class whose objects msgspec can write: the tag of the class, and functions that return the texts of an object that may
+    contain secrets.
+    """
 
     tag: str
     texts: Callable[[object], tuple[str | None, ...]]
@@ -122,8 +124,8 @@ _Kept: TypeAlias = Mapping[str, frozenset[str]]
 
 
 def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
-    """Return how msgspec can write a class; None if msgspec cannot write it, because some fields are not of the simplest
-    types.
+    """Return the way in which msgspec writes records of a class; None if msgspec cannot write them, because fields of the class
+    do not have the simplest types.
     """
     found = _texts_of(tag, kind, kept, "")
     if found is None:
@@ -208,8 +210,8 @@ def unmasked(text: str) -> str:
 class Codec:
     """The codec of one state machine: it writes and reads the machine's records and enumerations in the canonical form.
 
-    ``kept`` are the fields whose texts are names or checksums, which are not masked. ``opaque`` are the fields whose form
-    only `other` can make.
+    ``kept`` names the fields that are not masked, because their texts are names or checksums. ``opaque`` names the fields that
+    only `other` can encode.
     """
 
     def __init__(
@@ -359,7 +361,7 @@ class Codec:
         }
 
     def plain(self, form: JsonValue) -> JsonValue:
-        """Return the canonical form of a value that was read in the fast form. Raises CanonicalError."""
+        """Convert a value that was read in the fast form to the canonical form. Raises CanonicalError."""
         return self.encode(self.decode(form))
 
     def decode(self, value: JsonValue) -> object:

@@ -95,7 +95,9 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def _gap_before(record: Record) -> GapRecord:
-    """Return the record of a gap of unknown size, after which no state machine continues from an earlier record."""
+    """Return a GapRecord of unknown size to insert before this record. After it, a replay does not continue any state machine
+    from an earlier record.
+    """
     return GapRecord(0, record.time, 0)
 
 

@@ -53,8 +53,8 @@ class LogCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """The mark that a new file begins. The first record of the file is its head. If ``lost`` records are missing before the
-    file, the next record is a gap.
+    """The mark that a new file begins. The first record of the file is its head. If ``lost`` is not 0, so many records were
+    lost before the file, and its next record states this.
     """
 
     number: int
@@ -228,7 +228,7 @@ class FlightLog:
         self.disk.close()
 
     def recover(self) -> None:
-        """Begin another file if records were lost, so that the next records can be written."""
+        """Make it possible to write records again. If records were lost, the next records go to a new file."""
         self._broken = False
         if self._lost:
             self.begin_file()

@@ -42,8 +42,8 @@ def _concerns(record: Record, name: str) -> bool:
 
 
 def part_of(record: Record, name: str) -> EventRecord | StateRecord | None:
-    """Return the part of a record that is about one package; None if the record has no such part. Records of the scheduler
-    may be about several packages.
+    """Return the part of a record that is about the package ``name``; None if the record is not about it. Records of the
+    scheduler may be about several packages.
     """
     match record:
         case EventRecord(machine=SCHEDULER.name):

@@ -47,7 +47,7 @@ Found: TypeAlias = bytes | Torn | Damage
 
 
 def frame(records: bytes) -> bytes:
-    """Return records as a frame."""
+    """Return the records with the head of a frame before them."""
     return frame_head([records]) + records
 
 

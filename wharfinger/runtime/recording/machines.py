@@ -58,7 +58,7 @@ _KIND: Final[dict[type, list[JsonValue]]] = {}
 @dataclass(frozen=True, slots=True)
 class Machine:
     """One state machine. ``step`` takes a state, an event, and the event's time or surroundings. ``changes`` takes the codec,
-    the states before and after the step, and a TextOf. This TextOf takes "" for the package that the state belongs to.
+    the states before and after the step, and a TextOf, for which "" means the package that the state belongs to.
     """
 
     name: str

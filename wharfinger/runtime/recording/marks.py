@@ -78,8 +78,9 @@ _READ: Final[dict[str, Callable[[JsonValue], object]]] = {
 
 
 class Marks:
-    """The numbers of the objects of one package. Objects are kept until `forget` is called, so that an object's identity is
-    not reused, and no number is given to two objects.
+    """The numbers that represent the objects of one package in records. The objects are kept in memory until `forget` is
+    called. Otherwise Python could give the id of a deleted object to a new object, which would then get the old object's
+    number.
     """
 
     __slots__ = ("_mentioned", "_numbers", "_objects")
@@ -95,7 +96,9 @@ class Marks:
         return len(self._objects) > MOST_OBJECTS
 
     def form(self, value: object, text: Text) -> JsonValue:
-        """Return the mark of an object, with the object's attributes if it is mentioned for the first time."""
+        """Return the mark that is recorded in place of an object. The mark has the object's attributes if the object is
+        mentioned for the first time.
+        """
         known = self._objects.get(id(value))
         if known is None:
             self._numbers += 1
@@ -107,7 +110,7 @@ class Marks:
         return [MARK, number, *_details(value, text)]
 
     def begin(self) -> None:
-        """Make the next mention of each object repeat its attributes, because a whole state is recorded next."""
+        """Prepare the record of a whole state: the next mark of each object has the object's attributes again."""
         self._mentioned.clear()
 
     def forget(self, kept: tuple[object, ...]) -> None:
@@ -118,7 +121,10 @@ class Marks:
 
 
 def form_of(value: object) -> JsonValue:
-    """Return the mark of a stand-in, without its attributes. Raises CanonicalError for any other object."""
+    """Return the mark of a StandIn (which takes the place of a marked object in a replay), without its attributes.
+
+    Raises CanonicalError for any other object.
+    """
     if isinstance(value, StandIn):
         return [MARK, value.number]
     raise CanonicalError(
@@ -127,7 +133,7 @@ def form_of(value: object) -> JsonValue:
 
 
 def plain(form: JsonValue) -> JsonValue:
-    """Return a form without the attributes of its marks."""
+    """Return a copy of a recorded value in which each mark has only its number, without attributes."""
     match form:
         case ["~", int(number), *_]:
             return [MARK, number]
@@ -140,8 +146,8 @@ def plain(form: JsonValue) -> JsonValue:
 
 
 def stand_in(rest: list[JsonValue], known: dict[int, StandIn] | None) -> StandIn:
-    """Return the stand-in for a mark. ``rest`` is the mark without its tag; ``known`` has the stand-ins of earlier marks.
-    Raises CanonicalError.
+    """Return the object that takes the place of a marked object when a recording is read. ``rest`` is the mark without its tag;
+    ``known`` has the stand-ins of earlier marks, by number. Raises CanonicalError.
     """
     match rest:
         case [int(number)]:

@@ -31,8 +31,8 @@ _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 class Renewals:
     """The state that the maskings of all packages share.
 
-    ``count`` is the number of times that masked forms of texts may have changed, for any package. ``numbers`` has the number of
-    each masked part. ``full`` are the maskings that keep too many texts.
+    ``count`` grows each time that a text of any package may get another masked form from now on. ``numbers`` maps each masked
+    part of a text to the number that stands for it. ``full`` has the maskings that keep too many texts.
     """
 
     count: int = 0
@@ -40,8 +40,8 @@ class Renewals:
     full: "list[Masking]" = field(default_factory=list)
 
     def trim(self) -> None:
-        """Forget the texts of maskings that keep too many. Call this between records only: a record may have any number of texts,
-        and each of them must be masked in the same way until the record is complete.
+        """Make each masking that keeps more than MOST_TEXTS texts forget them. Call this between records only: a record may
+        have any number of texts, and each of them must be masked in the same way until the record is complete.
         """
         full, self.full = self.full, []
         for masking in full:
@@ -49,7 +49,7 @@ class Renewals:
                 masking.forget()
 
     def number(self, hidden: str) -> int:
-        """Return the number for a masked part."""
+        """Return the number that stands for a masked part of a text."""
         if (known := _NUMBERED.fullmatch(hidden)) is not None:  # the part is the mark of an earlier masking
             return int(known[1])
         if len(self.numbers) >= MOST_NUMBERS:
@@ -123,7 +123,7 @@ class Masking:
         return result
 
     def forget(self) -> None:
-        """Forget all texts."""
+        """Forget all masked texts of this package."""
         self._texts = {}  # a new mapping, because another thread may still read the old one
         self.clean.clear()  # not a new set, because the writer uses this one
         self.clean.add(None)
@@ -132,10 +132,10 @@ class Masking:
 
 
 class Derived:
-    """The masking of the steps of a state machine that are recorded together: it masks the texts of their events, and the texts
-    that the state machine made from them.
+    """The masking of steps of a state machine that are recorded together. It masks the texts in the events of these steps, and
+    the texts that the state machine made from the events.
 
-    If a text that the state machine made contains a text of the event, that part is replaced by its masked form. So a replay,
+    If a text that the state machine made contains a text of an event, that part is replaced by its masked form. So a replay,
     which has only the masked form of the event, makes the same text.
     """
 
@@ -154,7 +154,7 @@ class Derived:
         return masked
 
     def derived(self, text: str) -> str:
-        """Return a text of the state or the effects without secrets."""
+        """Mask the secrets in a text that was made from the state or from the effects."""
         for original, masked in self.masked:
             text = text.replace(original, masked)
         return self._masking(text)

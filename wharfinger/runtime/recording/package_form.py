@@ -43,9 +43,9 @@ class Kind(Enum):
     """A number, a boolean, a name, or a tuple of names, written as it is."""
     TIME = auto()
     MARK = auto()
-    """A mark. Such fields are compared by identity."""
+    """A mark. Fields of this kind are compared by identity."""
     HELD = auto()
-    """A tuple that contains marks; such fields are compared by identity."""
+    """A tuple that contains marks. Fields of this kind are compared by identity."""
     VALUE = auto()
     """A record or texts, written by the codec."""
     FAILING = auto()
@@ -78,7 +78,7 @@ _KINDS: Final[Mapping[type[msgspec.Struct], Mapping[str, Kind]]] = {
     Crds: {"established": Kind.VALUE, "scope": Kind.MARK},
     Removal: {"deletion": Kind.VALUE},
 }
-"""The kinds of those fields that are not PLAIN, for each class."""
+"""For each class, the fields whose kind is not PLAIN, with their kinds."""
 
 
 class _Make(Protocol):

@@ -43,7 +43,9 @@ _REMOVING: Final = 32
 
 
 class _Changes:
-    """The changes of a status. A Changed event that was read from a recording has them in place of the status."""
+    """The changes of a package's status. A Changed event that was read from a recording contains this object instead of the
+    whole status.
+    """
 
     __slots__ = ("changes",)
 
@@ -52,7 +54,9 @@ class _Changes:
 
 
 _OPAQUE: Final = {"PackageRead": ("hooks",), "ObjectsKnown": ("objects",), "ChartApplied": ("objects",)}
-"""The fields that are written as marks, although they are tuples and the codec could write them."""
+"""Fields whose objects are recorded as marks (see :mod:`~wharfinger.runtime.recording.marks`), although the codec could write
+them, because they are tuples.
+"""
 _KEPT: Final = {
     "AppId": frozenset({"namespace", "instance"}),
     "ModuleId": frozenset({"name", "namespace"}),
@@ -81,8 +85,8 @@ _KINDS.pop("Log")  # `PackageCodec.other` writes it without its text
 
 
 class PackageCodec(Codec):
-    """The canonical form of a package's state, events and effects. ``marks`` has the numbers of the package's objects.
-    `writer` returns a codec that writes a recording, `reader` one that reads it.
+    """The canonical form of a package's state, events and effects. `writer` returns a codec that writes a recording, `reader`
+    one that reads it. ``marks`` has the numbers that replace objects of the package in a recording.
     """
 
     def __init__(self) -> None:
@@ -100,14 +104,14 @@ class PackageCodec(Codec):
         return codec
 
     def reader(self) -> "PackageCodec":
-        """Return a codec that reads the records of one package, beginning with a whole state."""
+        """Return a codec that reads the records of one package. The first of these records must have a whole state."""
         codec = copy(self)
         codec._known = {}  # noqa: SLF001 - its own
         return codec
 
     def mark(self, value: object, text: Text) -> JsonValue:
-        """Return the mark of an object. The empty tuple is written as it is, because the state machine itself makes empty
-        tuples, too.
+        """Return the mark that is written in place of an object. An empty tuple is written as it is and not as a mark, because
+        the state machine itself makes empty tuples, too.
         """
         kind = type(value)
         if self.marks is not None and kind in self._marked:
@@ -126,7 +130,9 @@ class PackageCodec(Codec):
         return super()._other(kind, value, text, inner)
 
     def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the form of a container. Maps are written as marks, because they are settings and values."""
+        """Return the recorded form of a value that is neither a record nor a member of an enumeration. A map is written as a
+        mark, because all maps are settings or values.
+        """
         return self.mark(value, text) if isinstance(value, Mapping) else super().container(value, text, inner)
 
     def other(self, value: object, text: Text) -> JsonValue:
@@ -159,12 +165,12 @@ class PackageCodec(Codec):
 
 
 PACKAGE_CODEC: Final = PackageCodec()
-"""The codec that reads single records. Marks of objects that were described in earlier records are left as they are."""
+"""A codec that reads single records. It leaves marks of objects that earlier records describe as they are."""
 
 
 def surroundings(package: Package, around: Around) -> list[object]:
-    """Return the form of the surroundings of an event. Call this at the time of the event, because scopes may be cancelled
-    later.
+    """Return the surroundings of an event (the inputs of a step that are not part of the package's state) in their recorded
+    form. Call this at the time of the event, because scopes may be cancelled later.
     """
     operations, seen = around.operations, 0
     if operations is not None:

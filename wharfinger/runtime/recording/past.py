@@ -24,7 +24,9 @@ tag of the event, and the name of the other package.
 """
 _OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"
-"""The scheduler's state in a record that mentions a package, but did not change its node."""
+"""The text in place of the scheduler's state, in a record of a step that mentions a package but did not change the package's
+node.
+"""
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ class Past:
     """The operations in the journal."""
 
     def copy(self) -> "Past":
-        """Return a copy that later records do not change."""
+        """Return a copy that does not change when later records are applied to this object."""
         return replace(
             self,
             phase=dict(self.phase),

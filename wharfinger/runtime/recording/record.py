@@ -50,8 +50,8 @@ class Why(StrEnum):
 class EventRecord:
     """One step of a machine.
 
-    ``key`` is the package; for a queue, ``#`` and the number of the queue follow; for the scheduler, it is empty. ``at`` is the
-    time of the event; for the state machine of a package, it also has the surroundings.
+    ``key`` is the name of the package. For a queue, ``#`` and the number of the queue follow the name; for the scheduler,
+    ``key`` is empty. ``at`` is the time of the event, to which the state machine of a package adds its surroundings.
     """
 
     number: int

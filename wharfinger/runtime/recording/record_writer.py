@@ -47,7 +47,7 @@ from wharfinger.runtime.scheduler.state import Graph
 ALL: Final = ""
 """The key in the records of the scheduler, which has one state for all packages."""
 _STATE: Final = 7
-"""The index of the changes of the state in the line of an event."""
+"""The index at which the changes of the state are in the line of an event, which is a list."""
 MOST_TOGETHER: Final = 128
 """The limit on the number of steps of a state machine whose changes are written together. The changes are the most expensive
 part of a record.
@@ -81,11 +81,11 @@ class Log(Protocol):
 
 @dataclass(slots=True)
 class _Known:
-    """The facts about a recorded state machine: its last state, the file that has its whole state, and how often texts had been
-    renewed when the whole state was recorded.
+    """The facts about a recorded state machine. ``state`` is its last state, and ``file`` is the file that has its whole state.
+    ``renewed`` is the number of times that the masking of texts had changed before the whole state was recorded.
 
-    ``line`` is the record of the last event while this record lacks the changes of the state; otherwise None. ``since`` is the
-    state before these changes, and ``steps`` is the number of steps that made them.
+    ``line`` is the record of the last event, as long as the changes of the state are not added to it; otherwise None. ``since``
+    is the state before these changes, and ``steps`` is the number of steps that made them.
     """
 
     machine: Machine
@@ -110,7 +110,9 @@ class _Known:
         return self.masking.renewed != self.renewed
 
     def set_status(self, before: object) -> None:
-        """Give a package's codec the status from before the event, because some events are written as changes of this status."""
+        """If this writes records of a package, remember the package's status before the event. Some events are written as
+        changes of this status.
+        """
         if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
             self.codec.status = before.status
 
@@ -156,7 +158,9 @@ class RecordWriter:
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
         """The node that each package last offered, and the form of the event of this offer, which contains no masked texts."""
         self._graph: tuple[Graph, int, int] | None = None
-        """The last recorded state of the scheduler, its file, and how often texts had been renewed by then."""
+        """The last recorded state of the scheduler, the number of the file that has it, and the number of renewals of masked
+        texts by then.
+        """
 
     def add(self, step: Step) -> None:
         """Write one step of one of a package's state machines. If the step does not continue the last record, write the whole
@@ -196,7 +200,7 @@ class RecordWriter:
         return known if known is not None and why is None else self._begin(step, why or Why.BEGINS)
 
     def _begin(self, step: Step, why: Why) -> _Known:
-        """Write the whole state before a step."""
+        """Write the whole state that a state machine has before a step; ``why`` is the reason that the record states."""
         machine, key, masking = step.machine, step.key, self._masking_of(step.package)
         known = self._known.get((machine.name, key))
         if known is not None:
@@ -218,7 +222,7 @@ class RecordWriter:
         return new
 
     def _queue_form(self, state: object, masking: Masking) -> JsonValue:
-        """Return the form of a queue's state. The form of the last initial state is kept."""
+        """Return the recorded form of a queue's state. The form of the last state of an empty queue is cached."""
         known, form = self._begun
         if state != known:
             form = QUEUE.codec.encode(state, masking)
@@ -227,7 +231,7 @@ class RecordWriter:
         return form
 
     def over(self, machine: Machine, key: str) -> None:
-        """Forget a state machine that has ended; its next record has a whole state."""
+        """Forget a state machine that has ended. If it begins again, its whole state is recorded first."""
         known = self._known.pop((machine.name, key), None)
         if known is not None:
             known.close()
@@ -235,12 +239,15 @@ class RecordWriter:
             self._nodes.pop(key, None)
 
     def forget_all(self) -> None:
-        """Write a whole state before the next step of each state machine."""
+        """Forget what was recorded, so that the whole state of each state machine is recorded before its next step."""
         self._known.clear()
         self._graph = None
 
     def end(self, number: int, time: float) -> None:
-        """Write the whole states of the state machines whose last changes were not written."""
+        """Write the whole state of each state machine whose last steps were not written one by one.
+
+        The written records have this step number and time.
+        """
         for (_, key), known in tuple(self._known.items()):
             if known.line is not None:
                 package, state = key.partition("#")[0], known.state
@@ -257,13 +264,15 @@ class RecordWriter:
         return sum(len(batch) for batch in batches if isinstance(batch, list)) - made
 
     def begin(self) -> None:
-        """Begin to add records, all of them for one file."""
+        """Prepare for adding records; all records that are added after this call belong to the file that is open now."""
         self._file = self._sink.file
 
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def add_decision(self, step: Decision, subject: str) -> None:
-        """Write a step of the scheduler, whose one state covers all packages."""
+        """Write a step of the scheduler, whose one state covers all packages. Mask the secrets of the package ``subject`` in
+        the event.
+        """
         codec, file, before, event, after = SCHEDULER.codec, self._file, step.before, step.event, step.after
         while True:
             renewed = self._renewals.count
@@ -327,7 +336,7 @@ def _whole_graph(number: int, moment: float, graph: Graph, why: Why, texts_of: t
 
 
 def _why(known: _Known | None, before: object, file: int) -> Why | None:
-    """Return the reason to record a whole state; None if the state continues from the last record."""
+    """Return the reason to record the whole state ``before``; None if the last record already leads to this state."""
     if known is None:
         return Why.BEGINS
     if known.state is not before and not _continues(known, before):
@@ -338,8 +347,8 @@ def _why(known: _Known | None, before: object, file: int) -> Why | None:
 
 
 def _continues(known: _Known, before: object) -> bool:
-    """Return whether a state continues the last recorded one, although it is another object: an equal state of a lifecycle, or
-    an empty journal after an empty one.
+    """Return whether a state continues the last recorded state, although it is another object. This is so for an equal state of
+    a lifecycle, and for an empty journal after an empty journal.
     """
     if known.machine is JOURNAL:
         return not known.state and not before
@@ -354,7 +363,9 @@ def _is_over(step: Step) -> bool:
 
 
 def _only(text: Text) -> TextOf:
-    """Return a TextOf for a state machine whose texts all belong to one package."""
+    """Return a function that gives the same Text for every package, for a state machine whose texts all belong to one
+    package.
+    """
     return lambda _: text
 
 

@@ -46,8 +46,8 @@ MOST_ASIDE: Final = 128
 stopped monitors in memory.
 """
 MOST_ENCODED: Final = 512
-"""The limit on stored steps if there is a log, which calls `drain` before each write. If the limit is reached, the steps are
-encoded immediately, which takes some milliseconds.
+"""The limit on the number of steps that are stored until they are encoded. It applies if there is a log, which calls `drain`
+before each write. If the limit is reached, the steps are encoded immediately, which takes some milliseconds.
 """
 
 
@@ -151,7 +151,7 @@ class Recorder:
         after: package_state.Package,
         effects: tuple[Effect, ...],
     ) -> None:
-        """Record a step of a package: an event with its surroundings."""
+        """Record a step of a package: the event, and the data outside of the package that the step reads (``around``)."""
         # The surroundings are recorded now, because scopes may be cancelled later.
         at = surroundings(before, around) if self._writer is not None else None
         self._number += 1

@@ -20,7 +20,9 @@ class RecordingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The rest of a file that could not be read. ``damaged`` is False if the file only ends within a frame."""
+    """The part of a file from ``offset`` on, which cannot be read. ``damaged`` is False if the only fault is that the last
+    frame is incomplete.
+    """
 
     path: Path
     offset: int

@@ -1,11 +1,10 @@
-"""The replay: every state machine is stepped again from a recording, and its states and effects are compared with the recorded
-ones.
+"""The replay of a recording: the recorded events are given to every state machine again, and its states and effects are
+compared with the recorded ones.
 
 The canonical forms are compared byte by byte. A difference has one of three causes: the state machine of this version decides
 differently from the recorded version, a decision depended on something that is not in the recording, or a state was changed
 without an event. The effects are compared after each event: effects of the scheduler in full, effects of other state machines
-only by their kinds. If the changes of several events were recorded together, they are compared after the last of these
-events.
+only by their kinds. If the changes of several events were recorded together, they are compared after the last of these events.
 
 After a difference, the replay skips the events of this state machine until the recording has its complete state again, because
 the differences until then would have the same cause.
@@ -58,7 +57,7 @@ class Replay:
     states: int = 0
     """The number of recorded whole states that were adopted, or compared at the beginning of a file."""
     skipped: int = 0
-    """The number of events that were not replayed, because their state machines already differ."""
+    """The number of events that were not replayed, because the state of their machine already differs from the recorded one."""
     lost: int = 0
     packages: set[str] = field(default_factory=set)
     _states: dict[tuple[str, str], object] = field(default_factory=dict)
@@ -171,8 +170,8 @@ def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
 def _effects(
     machine: Machine, codec: Codec, effects: tuple[object, ...], recorded: list[JsonValue]
 ) -> tuple[JsonValue, JsonValue]:
-    """Return the effects in the form in which they are compared: effects of the scheduler in full, effects of other state
-    machines by their kinds.
+    """Return the replayed and the recorded effects in a form in which they can be compared: effects of the scheduler in full,
+    those of other state machines by their kinds.
     """
     if machine is SCHEDULER:
         return [codec.encode(effect) for effect in effects], [codec.plain(effect) for effect in recorded]

@@ -121,8 +121,8 @@ class PackageStep(msgspec.Struct, frozen=True, gc=False):
     event: object
     after: PackageStatus
     phase: tuple[bool, bool, bool]
-    """Three facts: whether a definition was read, whether a definition is the node, and whether the last definition was
-    refused.
+    """Three facts: whether a definition was read, whether the scheduler has a node that was made from a definition, and whether
+    the scheduler refused the last definition.
     """
     effects: tuple[object, ...]
 
@@ -161,13 +161,13 @@ class Ring:
     _older: _Generation = field(default_factory=lambda: _Generation({}))
     _newer: _Generation = field(default_factory=lambda: _Generation({}))
     newest: list[Kept] = field(init=False)
-    """The steps of the newer generation. New steps are appended here."""
+    """The newer half of the steps. New steps are appended to this list."""
 
     def __post_init__(self) -> None:
         self.newest = self._newer.kept
 
     def begin_generation(self) -> list[Kept]:
-        """Drop the older generation, and return the empty list of the next one."""
+        """Drop the older half of the steps, and return the empty list for new steps. The newer half becomes the older one."""
         self.dropped += len(self._older.kept)
         self._older, self._newer = self._newer, _Generation(self.lasts)
         self.newest = self._newer.kept
@@ -200,7 +200,7 @@ class Ring:
         return {name: kept for name, kept in found.items() if kept is not None}
 
     def base(self, text: Text) -> Past:
-        """Return the state before the oldest step."""
+        """Return the state before the oldest step that is kept."""
         past = Past()
         base = self._older.base if self._older.kept else self._newer.base
         for kept in sorted(base.values(), key=lambda one: one.number):
@@ -245,7 +245,7 @@ class Ring:
 
 
 class Rings:
-    """The steps of all packages. ``text_of`` returns the function that masks the texts of a package."""
+    """The last steps of the state machines of all packages. ``text_of`` returns the function that masks a package's texts."""
 
     def __init__(self, text_of: Callable[[str], Text]) -> None:
         self.text_of = text_of
@@ -266,8 +266,8 @@ class Rings:
         newest.append(kept)
 
     def _begun(self, name: str, kept: Kept) -> Ring:
-        """Return the ring for a step of a package without a current ring. If the package is gone, only a step of its lifecycle
-        or of a queue makes it current again.
+        """Return a ring for a step of a package that has no current ring. If the package is gone, only a step of its lifecycle
+        or of a queue makes its old ring current again.
         """
         # The package's journal is forgotten later than the package.
         is_late = not isinstance(kept, Step) or kept.machine is JOURNAL
@@ -326,7 +326,9 @@ def _package_record(step: PackageStep, text: Text) -> EventRecord:
 
 
 def _phase_form(phase: tuple[bool, bool, bool]) -> JsonObject:
-    """Return those parts of a package's form that determine its phase; objects that do not exist are None in them."""
+    """Return the parts of a package's form that determine its phase. Each part is True if the package has it, and None
+    otherwise.
+    """
     read, joined, refused = (True if each else None for each in phase)
     return {"files": {"definition": read}, "node": {"joined": joined, "refused": refused}}
 
@@ -345,7 +347,9 @@ def _entry(part: Part, text: Text) -> JsonValue:
 
 
 def _add_tasks(past: Past, step: Step) -> None:
-    """Add the waiting tasks of a queue and the times of its retries, because the compact form of a state does not have them."""
+    """Add the waiting tasks of a queue, and the times of its retries, to ``past``. The compact form of a queue's state does not
+    contain them.
+    """
     if not isinstance(step.after, QueueState):
         return
     for name, lane in step.after.lanes.items():

@@ -74,8 +74,8 @@ def status_changes(before: PackageStatus | None, after: PackageStatus, text: Tex
 
 
 def status_after(before: PackageStatus | None, form: JsonValue) -> PackageStatus:
-    """Return the status after these changes. If there is no status before, the form must have all parts. Raises
-    CanonicalError.
+    """Return the status that results from ``before`` and the recorded changes in ``form``. If ``before`` is None, the form must
+    have all parts of a status. Raises CanonicalError.
     """
     match form:
         case [dict() as stages, dict() as others, dict() as external]:

@@ -43,8 +43,8 @@ _QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The texts for an event and its cause. ``decides`` is True if the event is a decision or the reason for one, and False
-    if it only carries out a decision.
+    """The texts for an event and its cause. ``decides`` is False if the event only carries out an earlier decision. It is True
+    if the event is a decision or the reason for one.
     """
 
     event: str
@@ -226,7 +226,7 @@ def _queue(tag: str, fields: list[JsonValue], effects: list[JsonValue], before: 
 
 
 def _task(before: Past, run: JsonValue) -> str:
-    """Return the name of the task whose run has this number."""
+    """Return the name of the task that is running with this run number."""
     for lane in before.lanes.values():
         match lane:
             case [_, str(name), _, [number, *_], *_] if number == run:

@@ -32,7 +32,7 @@ class IndexObjects:
     indexes: dict[tuple[str, str], PackageIndex] = field(default_factory=dict)
 
     async def read(self) -> None:
-        """Read all objects. Raises ClusterError."""
+        """Read all PackageIndex objects in the cluster. Raises ClusterError."""
         for obj in (await self.client.list(PACKAGE_INDEX)).items:
             self.adopt(obj)
 
@@ -53,7 +53,7 @@ class IndexObjects:
         return () if index == before else (index,)
 
     async def put(self, index: PackageIndex, owner_uid: str) -> None:
-        """Keep an index, and write its object, which is owned by its repository."""
+        """Keep an index in memory, and write its PackageIndex object. The repository of the index owns this object."""
         self.indexes[(index.repository, index.package)] = index
         obj: JsonObject = {
             "apiVersion": f"{GROUP}/{VERSION}",

@@ -135,7 +135,9 @@ async def _target(
 
 
 def _other(digest: Digest, manifest: Manifest) -> str:
-    """Return ``digest``, the digest of a tag, if the tag points at an image index; "" if it is the manifest's own digest."""
+    """Return the digest of a tag if it differs from the digest of the manifest, which means that the tag points at an image
+    index; otherwise "".
+    """
     return "" if digest == manifest.descriptor.digest else digest.text
 
 

@@ -402,7 +402,7 @@ class Repositories:
                 self.keys.done(name)
 
     async def follow_indexes(self, informer: Informer) -> None:
-        """Adopt each index that another daemon writes."""
+        """Watch the indexes that other daemons write, and use each of them as if this daemon had scanned the packages."""
         with informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
@@ -416,7 +416,9 @@ class Repositories:
                     self.keys.add(key.name)
 
     async def follow_users(self, informer: Informer) -> None:
-        """Keep the uses of repositories up to date with Applications or Modules."""
+        """Watch all Applications or all Modules, and record which repositories they use. Enqueue each repository whose uses
+        change.
+        """
         with informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
@@ -443,7 +445,7 @@ def _has_details(source: Source) -> bool:
 
 
 def _times(written: JsonObject) -> JsonObject:
-    """Return the field of the written status that has the time of the last scan."""
+    """Return an object with the field ``lastScanTime`` of the written status, if the status has this field."""
     return {name: value for name, value in written.items() if name == "lastScanTime"}
 
 

@@ -51,7 +51,7 @@ def read_use(key: ObjectKey, obj: JsonObject) -> Use | None:
 
 @dataclass(slots=True)
 class Uses:
-    """All uses, by repository."""
+    """The uses of all repositories: which resource uses which repository and package."""
 
     _of: dict[ObjectKey, Use] = field(default_factory=dict)
     _by_repository: defaultdict[str, dict[ObjectKey, Use]] = field(default_factory=lambda: defaultdict(dict))
@@ -85,7 +85,9 @@ class Uses:
         return tuple(sorted(key for key, use in uses if use.followed and use.package == package))
 
     def interests(self, repository: str) -> dict[str, Interest]:
-        """Return the followed packages of a repository, with the tags whose digests each scan requests."""
+        """Return the followed packages of a repository. For each of them, name the tags whose digests every scan has to
+        request.
+        """
         found: dict[str, Interest] = {}
         for use in self._by_repository[repository].values():
             if use.followed:

@@ -78,7 +78,7 @@ def scanned(scans: Scans, of: str, requested: str, scan: Scan, interval_s: float
 
 
 def scan_failed(scans: Scans, of: str, requested: str, interval_s: float, now_s: float) -> Scans:
-    """Return the state after a scan that failed."""
+    """Return the state of a repository's scans after a failed scan: the next scan follows after a pause."""
     failures = scans.failures + 1
     pause_s = min(interval_s, MAX_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures - 1, 10))
     full = scans.full or (requested != scans.requested and scans.of != "")

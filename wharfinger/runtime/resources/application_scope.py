@@ -41,7 +41,9 @@ class ScopeLabels:
         return self._scope is ApplicationScope.CLUSTER or self._labelled(namespace)
 
     async def follow(self, changed: Callable[[str], None]) -> None:
-        """Report each namespace whose label is added or removed, forever."""
+        """Call ``changed`` with the name of each namespace whose ``cluster-scope`` label is added or removed, until
+        cancelled.
+        """
         with self.informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
@@ -53,6 +55,8 @@ class ScopeLabels:
 
 @asynccontextmanager
 async def open_scope_labels(client: ClusterClient, scope: ApplicationScope) -> AsyncIterator[ScopeLabels]:
-    """Follow the labels while the body runs. The body does not wait for the first list of namespaces."""
+    """Follow the ``cluster-scope`` labels of namespaces while the body runs. The body does not wait for the first list of
+    namespaces.
+    """
     async with open_informer(client, NAMESPACE, label_selector=f"{CLUSTER_SCOPE_LABEL}={ALLOWED}") as informer:
         yield ScopeLabels(scope, informer)

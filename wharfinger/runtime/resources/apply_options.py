@@ -84,7 +84,7 @@ _RATE: Final = _Option(
 
 
 def add_apply(parser: argparse.ArgumentParser) -> None:
-    """Add the argument group of these options."""
+    """Add the group of the options that determine how the objects of releases are applied."""
     group = parser.add_argument_group(
         "applying objects",
         "how the objects of releases are applied and kept up to date; docs/reconciler.md explains how these options interact",

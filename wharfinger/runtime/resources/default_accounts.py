@@ -23,7 +23,7 @@ ACCOUNT_LABEL: Final = "wharfinger.dev/service-account"
 
 
 class DefaultAccounts:
-    """The default accounts, by namespace. Made by `open_default_accounts`."""
+    """The default service account of each namespace that names one in its label. Made by `open_default_accounts`."""
 
     def __init__(self, informer: Informer) -> None:
         self.informer = informer

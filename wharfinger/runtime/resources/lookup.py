@@ -58,8 +58,8 @@ class Lookup:
         return self._source(spec, repository), settings
 
     def last_settings(self, spec: PackageSpec) -> ResolvedSettings:
-        """Return a package's settings, with the referenced objects as they were last seen. Raises SettingsSourceError if a
-        source that is not optional is missing or was not looked up yet.
+        """Return a package's settings, computed from the last known content of the objects that they reference. Raises
+        SettingsSourceError if a source that is not optional is missing or was not looked up yet.
         """
         return resolve_settings(spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from})
 

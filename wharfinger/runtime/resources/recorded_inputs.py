@@ -40,7 +40,7 @@ class RecordedInputs:
     settings: JsonObject = field(default_factory=dict, repr=False)
     settings_version: int = 0
     hidden: frozenset[tuple[str, ...]] = frozenset()
-    """The paths of texts from Secrets in the settings."""
+    """The paths of the settings whose texts come from Secrets."""
     overrides: tuple[WorkloadOverride, ...] = ()
     patches: tuple[Patch, ...] = ()
 
@@ -58,8 +58,8 @@ class RecordedInputs:
         return checksum({**self.document, "digest": ""})
 
     def differs(self, content: str, digest: str) -> bool:
-        """Return whether the checksum `content` of these inputs, or their digest, differs from the arguments. An unknown digest
-        ("") never counts as different.
+        """Return whether these inputs have another checksum than ``content``, or another digest than ``digest``. If one of the
+        two digests is unknown (""), the digests count as equal.
         """
         return self.content != content or (bool(digest and self.digest) and self.digest != digest)
 
@@ -84,7 +84,9 @@ class RecordedInputs:
 
 
 def inputs_of(spec: PackageSpec, settings: ResolvedSettings) -> RecordedInputs:
-    """Return the inputs that a resource asks for, before its package is fetched: the digest is the pinned digest, or ""."""
+    """Return the inputs that a resource asks for. Its package is not fetched yet, so ``digest`` is the digest that the resource
+    pins; "" if it pins none.
+    """
     wanted = spec.directives
     return RecordedInputs(
         package=spec.package,

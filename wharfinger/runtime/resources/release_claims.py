@@ -57,7 +57,7 @@ class ReleaseClaims:
         return self._owners.get((namespace, release))
 
     def give_up(self, name: str) -> None:
-        """End the claim of a package that is gone, or needs no release."""
+        """End the claim of a package that is gone, or that does not need a release any more."""
         self._give_up(name)
         for refused in self._refused.values():
             refused.discard(name)

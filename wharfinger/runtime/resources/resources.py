@@ -144,8 +144,8 @@ class Directives:
     which its tag points.
     """
     kept_digest: str = ""
-    """The digest with which the wanted version is installed, if the package must not follow its tag to another digest; "" if
-    there is none. A new download gets the content with this digest.
+    """The digest of the wanted version as it is installed, if the package must not follow its tag to another digest; otherwise
+    "". A download then gets the content with this digest.
     """
     patches: tuple[Patch, ...] = ()
     """Kustomize's patches of the rendered objects."""
@@ -245,7 +245,7 @@ def ignores_dependents(obj: JsonObject) -> bool:
 
 
 def _yes_or_no(obj: JsonObject, annotation: str) -> bool | None:
-    """Return the value of an annotation; None if it is not set. Raises SpecError."""
+    """Return whether an annotation is ``true`` or ``false``; None if it is not set. Raises SpecError for any other value."""
     annotations = find(obj, "metadata", "annotations")
     said = annotations.get(annotation) if isinstance(annotations, dict) else None
     if said not in (None, "", "false", "true"):

@@ -46,7 +46,9 @@ class ResolvedSettings:
 
     @property
     def subject(self) -> str:
-        """The name of the settings in messages. If some of them come from Secrets, the name is not a field of the resource."""
+        """The words that messages use for the settings: the field ``spec.settings``, or just "settings" if some of them come
+        from Secrets and not from that field.
+        """
         return "settings" if self.hidden else "spec.settings"
 
     @property

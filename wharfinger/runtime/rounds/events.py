@@ -62,7 +62,9 @@ class Surveyed:
 
 @dataclass(frozen=True, slots=True)
 class HookRan:
-    """A global hook ran, so the switches may have changed. ``active`` has the same meaning as in Looked."""
+    """A global hook ran, so the Modules that it switches on or off (``flags``) may have changed. ``active`` is True if the
+    Module ``global`` is on, and is not being loaded, suspended or removed.
+    """
 
     active: bool
     flags: Mapping[str, bool]
@@ -70,7 +72,9 @@ class HookRan:
 
 @dataclass(frozen=True, slots=True)
 class FlagsRead:
-    """The switches of an earlier process were read from the Module's record."""
+    """The record of the Module ``global`` was read. ``flags`` are the switches that global hooks had set in an earlier process:
+    the Modules that they turned on or off.
+    """
 
     flags: Mapping[str, bool]
 
@@ -93,8 +97,8 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """A turn of the afterAll hooks got this scope, and can be enqueued. ``made`` is the checksum of everything that hooks can
-    change.
+    """A turn of the afterAll hooks can be enqueued. ``scope`` is the scope of its tasks. ``made`` is the checksum of everything
+    that hooks can change.
     """
 
     scope: WorkScope
@@ -125,7 +129,7 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class ModuleGone:
-    """There are no global hooks any more."""
+    """The Module ``global`` is gone, so there are no global hooks any more."""
 
 
 Event: TypeAlias = (
@@ -186,8 +190,8 @@ class RunAnew:
 
 @dataclass(frozen=True, slots=True)
 class EnqueueTurn:
-    """Put the task of the afterAll hooks into the Module's main lane; ``values`` is the checksum of the values with which all
-    packages were run.
+    """Put the task of the afterAll hooks into the main lane of the Module ``global``. ``values`` is the checksum of the global
+    values with which all packages were run.
     """
 
     scope: WorkScope

@@ -28,8 +28,9 @@ lowest order even before the Module is read. So while the Module cannot be loade
 kept as they are. But if a beforeAll hook fails permanently, or several times, the other packages run without its values.
 Packages whose own settings change run by themselves, without a round.
 
-The table lists the effects of each event in each phase (``-``: nothing; ``→``: the next phase). PackageTurned, ModuleExpected
-and FlagsRead have the same effects in every phase.
+The table lists the effects of each event in each phase (``-``: nothing; ``→``: the next phase). A *turn* is one run of all
+afterAll hooks; "switch" means that the switches of the hooks take effect. PackageTurned, ModuleExpected and FlagsRead have the
+same effects in every phase.
 
 ============  ======================  ======================  =======================  ===================================
 event         IDLE                    RUNNING                 SETTLING                 ENDING
@@ -212,7 +213,9 @@ def _surveyed(rounds: Rounds, on: frozenset[str], purpose: Purpose) -> Next:
 
 
 def _looked(rounds: Rounds, event: Looked) -> Next:
-    """Begin the afterAll hooks, or another round, if it is time for them; end the round if it is interrupted."""
+    """Process a check of the round: begin the afterAll hooks, or another round, if the time has come. End the round if the
+    Module ``global`` is not active.
+    """
     if event.recorded and not rounds.flags_known:
         return rounds, (Simple.READ_FLAGS, Simple.LOOK)
     if not event.active:
@@ -228,7 +231,7 @@ def _looked(rounds: Rounds, event: Looked) -> Next:
 
 
 def _without_turn(rounds: Rounds, cause: str) -> Next:
-    """Cancel the turn, if there is one, because the tasks behind it in the lane must not wait for it."""
+    """Cancel the run of the afterAll hooks, if there is one, so that the tasks behind it in the lane do not wait for it."""
     turn = rounds.turn
     if turn is None:
         return rounds, ()
@@ -255,8 +258,8 @@ def _turn(rounds: Rounds, event: TurnAtWork | TurnFailed | TurnEnded) -> Next:
 
 
 def _go_on(rounds: Rounds, *, changed: bool) -> Next:
-    """End the round after its afterAll hooks; begin another round if these hooks changed the global values or the Modules that
-    are on.
+    """Process the end of the afterAll hooks, which ends the round. Begin another round if ``changed``, that is, if these hooks
+    changed the global values or the Modules that are on.
     """
     if not changed:
         return replace(rounds, again=0), (Simple.LOOK,)

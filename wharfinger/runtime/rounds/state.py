@@ -38,7 +38,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The state of the rounds, with the switches in effect, and the checksum of the values with which packages were last run."""
+    """The state of the rounds of global hooks, with the switches in effect, and the checksum of the values with which packages
+    were last run.
+    """
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
@@ -54,12 +56,14 @@ class Rounds:
     installed Modules on.
     """
     flags_known: bool = False
-    """True if the switches are those of the global hooks."""
+    """True once ``flags`` are the switches that the global hooks have set."""
     seen: str = ""
     """The checksum of the global values with which packages were last run."""
     again: int = 0
     """The number of consecutive rounds that afterAll hooks have caused."""
 
     def is_superseded(self, scope: WorkScope) -> bool:
-        """Return whether another round has begun while the turn with this scope was at work, or the turn is over."""
+        """Return True unless the turn with this scope is still the current turn. It is not if another round has begun, or if
+        the turn is over.
+        """
         return self.phase is not Phase.ENDING or self.turn is None or self.turn.scope is not scope

@@ -20,8 +20,8 @@ class NodeAdded:
 
 @dataclass(frozen=True, slots=True)
 class NodeRemoved:
-    """A package was removed. The user's intent about the package is kept until IntentSet(None), because an intent may also
-    arrive before its node.
+    """A package was removed. The user's intent about the package is kept until an IntentSet event with None arrives, because an
+    intent may also arrive before its node.
     """
 
     name: str
@@ -29,7 +29,7 @@ class NodeRemoved:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A run succeeded."""
+    """A run of a package, which the scheduler had requested, succeeded."""
 
     name: str
     run: int
@@ -118,8 +118,8 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A package is allowed to be on, or not. Emitted for the first decision, and whenever the decision, its reason or its
-    message changes.
+    """The decision whether a package may be on. This effect is emitted for the first decision, and whenever the decision, its
+    reason or its message changes.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Disable:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Run a package; the result is reported with the number ``run``."""
+    """The effect of running a package. The end of the run is reported with the number ``run``."""
 
     name: str
     run: int

@@ -46,7 +46,7 @@ class Decision:
 
     @property
     def pending(self) -> bool:
-        """Return whether only the script's vote is missing."""
+        """Return whether the decision waits only for the vote of the enabled script."""
         return self.reason is Reason.SCRIPT_PENDING
 
 
@@ -83,8 +83,10 @@ def votes_of(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> tuple[Vote, ...]:
-    """Return the vote of every rule about a node, in order, given the ``standing`` decisions. The node's own decision follows
-    from these votes.
+    """Return the votes of all rules about a node, in the order of the rules. The decision about the node follows from these
+    votes.
+
+    ``standing`` returns the existing decision about every other node.
     """
     judge = _Judge(nodes, topology, facts, opinion, standing)
     knot = topology.knots.get(name)
@@ -181,8 +183,8 @@ class _Judge:
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of the nodes that this node names and that are on. Of the nodes in its own knot, only those before
-        it count.
+        """Return the versions of the nodes that a node names and that are on. In ``knot``, which is the node's own, only nodes
+        that are decided before the node count.
         """
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
@@ -228,9 +230,9 @@ def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
 
 
 def _resolved(cast: Iterator[Vote]) -> Vote:
-    """Return the vote that counts.
+    """Return the vote that decides: the first FORBID if there is one, and otherwise the last vote.
 
-    A pending vote, the only vote after the floor that can be UNDEFINED, counts only if the node would be on otherwise.
+    A vote after the first that is UNDEFINED, because it is pending, counts only if the node would be on otherwise.
     """
     counts = next(cast)
     for vote in cast:

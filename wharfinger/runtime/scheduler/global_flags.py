@@ -34,7 +34,9 @@ def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
 
 
 def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
-    """Return the flags as fields of the document to which a patch is applied; in this document, they are beside ``global``."""
+    """Return the flags that the patches have set, as fields of the document to which values patches are applied. In this
+    document, the flags are beside ``global``.
+    """
     document: JsonObject = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))

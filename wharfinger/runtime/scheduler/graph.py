@@ -100,7 +100,7 @@ class Node:
     exclusive: str = ""
     """The exclusive group of a Module; "" if it belongs to no group."""
     outranked_by: tuple[str, ...] = ()
-    """The Modules of its group that take precedence; set by the scheduler."""
+    """The Modules of the node's exclusive group that take precedence over the node; set by the scheduler."""
 
     @property
     def excluded(self) -> tuple[DependencyGroup, ...]:
@@ -127,8 +127,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges of a node: the names of the other packages that it names, whether they exist or not. ``named`` are all of
-    these names.
+    """The edges of a node: the other packages that its requirements name, whether these packages exist or not. ``named`` is the
+    union of the other three sets.
     """
 
     hard: frozenset[str]
@@ -143,7 +143,7 @@ class Topology:
 
     ``waits_for`` has, for each node, the nodes that must be active before it may be scheduled, sorted. ``effective`` has the
     effective order of each node: its own order, or the highest effective order in its ``waits_for`` if that is higher.
-    ``named_by`` has, for each name, with or without a node, the nodes whose requirements contain the name. ``knots`` has the
+    ``named_by`` has, for each name, the nodes whose requirements contain the name; a name may have no node. ``knots`` has the
     knot of each node that is in a knot. ``rank`` is the length of the longest path from a node to a node without dependencies;
     all members of a knot have the same rank. ``edges`` has the edges of each node.
     """
@@ -175,8 +175,8 @@ class Topology:
     def sorted(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
         """Sort some of the nodes: dependencies first, then by declared order, then by name. Knots stay together.
 
-        The order is the same for every subset of the nodes: by rank, then by declared order and name. A knot has the declared
-        order and name of its first member.
+        Any two nodes have the same order in every subset: they are sorted by rank, then by declared order and name. A knot is
+        sorted by the declared order and name of its first member.
         """
 
         def key(name: str) -> tuple[int, int, str, int]:
@@ -191,15 +191,17 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """The result of a change of one node. ``moved`` are the other nodes whose dependencies or effective orders have changed."""
+    """The result of a change of one node. ``moved`` are the other nodes whose dependencies or effective orders the change has
+    affected.
+    """
 
     topology: Topology
     moved: tuple[str, ...] = ()
 
 
 def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Rewired:
-    """Return the `topology` of ``nodes``, derived from the topology before ``name`` was added, or replaced ``old``. Raises
-    CycleError.
+    """Return the topology of ``nodes`` after the node ``name`` was added, or has replaced ``old``. It is derived from the
+    topology ``before`` this change. Raises CycleError.
     """
     new = nodes[name]
     same = old is not None and (old.requirements, old.order) == (new.requirements, new.order)
@@ -217,7 +219,7 @@ def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node 
 
 
 def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewired:
-    """Return the `topology` of ``nodes``, derived from the topology that included ``old``."""
+    """Return the topology of ``nodes`` after ``old`` was removed. It is derived from the topology ``before`` this change."""
     draft = _Draft(before, nodes)
     draft.drop(old.name)
     draft.settle({each for each in _tied(before, old.name) if each != old.name})
@@ -275,7 +277,7 @@ class _Draft:
         """The nodes whose rank and effective order have to be computed again, by their former rank."""
 
     def put(self, name: str, edges: Edges) -> bool:
-        """Set the edges of a node. Return whether a new edge leads to an existing node."""
+        """Set the edges of a node. Return whether the node now names an existing node that it did not name before."""
         before = self.edges.get(name)
         was = before.named if before else _NOBODY
         self.edges = self.edges.insert(name, edges)
@@ -296,11 +298,11 @@ class _Draft:
             self.named_by = self.named_by.insert(each, left) if left else self.named_by.remove(each)
 
     def namers(self, name: str) -> Collection[str]:
-        """Return the nodes that name this node."""
+        """Return the nodes whose requirements name this node."""
         return self.named_by.get(name, _NAMERS)
 
     def named(self, name: str) -> Iterator[str]:
-        """Return the nodes that this node names."""
+        """Return the nodes that the requirements of this node name."""
         return (each for each in self.edges[name].named if each in self.edges)
 
     def settle(self, region: Collection[str]) -> None:
@@ -345,8 +347,8 @@ class _Draft:
         return tuple(sorted([each for each in wanted if each in self.edges]))
 
     def rewait(self, name: str) -> None:
-        """Update the nodes that name an added or removed node: they wait for an added node, and no longer wait for a removed
-        node.
+        """Update the nodes that name a node which was just added or removed: they wait for an added node, and no longer wait
+        for a removed node.
         """
         for each in self._spread(name):
             edges = self.edges[each]
@@ -355,8 +357,8 @@ class _Draft:
                 self._waits_for.set(each, tuple(sorted({*others, name} if name in self.edges else others)))
 
     def _spread(self, name: str) -> list[str]:
-        """Mark the nodes that name this node, so that their rank and effective order are computed again, unless that was done
-        in this change.
+        """Mark the nodes that name this node, so that their rank and effective order are computed again. Nodes that this change
+        has visited already are left out. Return the marked nodes.
         """
         namers = [each for each in self.namers(name) if each not in self._seen]
         for each in namers:
@@ -375,8 +377,8 @@ class _Draft:
                 self._spread(name)
 
     def done(self, changed: str) -> Rewired:
-        """Compute the ranks and effective orders of all marked nodes. Return the topology, and the nodes whose dependencies
-        or effective orders have changed.
+        """Compute the ranks and effective orders of all nodes that the change of the node ``changed`` can affect. Return the
+        new topology, and the other nodes whose dependencies or effective orders have changed.
         """
         while self._stale:
             _, name = heapq.heappop(self._stale)
@@ -404,7 +406,7 @@ _Value = TypeVar("_Value")
 
 
 class _Overlay(Generic[_Value]):
-    """Values by name: new entries on top of the old entries."""
+    """Changes to a map of values by name. A name in ``new`` has its new value, every other name the value from before."""
 
     def __init__(self, before: "HashTrieMap[str, _Value]") -> None:
         self.new: dict[str, _Value] = {}
@@ -414,7 +416,9 @@ class _Overlay(Generic[_Value]):
         return self.new[name] if name in self.new else self._before[name]
 
     def set(self, name: str, value: _Value) -> bool:
-        """Set a value, at most once for each name. Return whether it differs from the former value."""
+        """Set the value of a name, and return whether it differs from the value before. Call this at most once for
+        each name.
+        """
         if self._before.get(name) == value:
             return False
         self.new[name] = value

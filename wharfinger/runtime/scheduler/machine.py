@@ -134,7 +134,7 @@ class _Turn:
         self.subscribers, self.engine = graph.subscribers, graph.engine
         self.effects: list[Effect] = []
         self.suspects: set[str] = set()
-        """The names, with or without a node, whose decisions may have changed. The decisions that depend on them are made
+        """The names whose decisions may have changed; a name may have no node. The decisions that depend on them are made
         again.
         """
         self.everything = False
@@ -144,7 +144,7 @@ class _Turn:
         self.released: list[int] = []
         """The tiers (by their orders) that no node holds any more."""
         self.touched: set[str] = set()
-        """The names whose entry or effective order has changed."""
+        """The names of the nodes whose entry or effective order has changed."""
 
     @property
     def changed(self) -> bool:
@@ -317,7 +317,7 @@ class _Turn:
                 self._again(each, f"SubscriptionTriggered:{name}")
 
     def _put(self, entry: Entry) -> None:
-        """Replace a node's entry, update the count of its tier, and mark its body to run again."""
+        """Replace a node's entry, update the count of its tier (the nodes of one order), and mark its body to run again."""
         name = entry.node.name
         old = self.entries[name]
         waits_on = isinstance(entry.phase, Idle) and isinstance(old.phase, Idle)
@@ -327,8 +327,9 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """Replace a node's entry, and update the count of its tier. If the entry became hopeless, or is not hopeless any more,
-        mark the bodies of the nodes that are parked on it to run again.
+        """Replace a node's entry. If the node now holds its tier, or no longer holds it, update the count of the tier's
+        holders. If the node has become hopeless, or is not hopeless any more, mark the bodies of the nodes that are parked on
+        it to run again.
         """
         name = entry.node.name
         if entry.released != old.released:
@@ -401,7 +402,7 @@ class _Turn:
             self._call()
 
     def _call(self) -> None:
-        """Notify the engine of the nodes whose bodies have to run again, and of the tiers that were released."""
+        """Notify the engine of the nodes whose bodies have to run again, and of the tiers of order that were released."""
         if self.asked:
             asked, self.asked = self.asked, set()
             for name in self.topology.sorted(Nodes(self.entries), asked):

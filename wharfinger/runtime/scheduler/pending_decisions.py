@@ -16,8 +16,8 @@ from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedu
 
 @dataclass(frozen=True, slots=True)
 class PackageOrders:
-    """The effects for one package: first ``decided`` is reported, then ``order``, a request to run or to disable it, is carried
-    out. Each is None if there is no such effect.
+    """The effects for one package. ``decided`` is a decision to report, and ``order`` is a request to run or to disable the
+    package; each is None if there is no such effect. The decision is reported before the request is carried out.
     """
 
     name: str

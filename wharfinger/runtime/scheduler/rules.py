@@ -1,16 +1,17 @@
 """The rules, which vote on one node in a fixed order.
 
-The order (spec/runtime §4.2): the floor; the versions of Kubernetes and of the platform; the end of the cluster's bootstrap;
-dependencies; any-of, none-of and exclusive groups; for Modules, the bundle of the platform, and the flag of a global hook; the
-user's intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote FORBID or not at all.
+The order (spec/runtime §4.2): the floor, which is the package's default; the versions of Kubernetes and of the platform; the
+end of the cluster's bootstrap; dependencies; any-of, none-of and exclusive groups; for Modules, the bundle of the platform, and
+the flag of a global hook; the user's intent; the enabled script. All rules from Kubernetes to the groups are *gates*: they vote
+FORBID or not at all.
 
 Where a rule has a range, an installed version is compared without its prerelease and build metadata: 1.2.0-rc1 satisfies
 ``>=1.2.0``. A text that is not a version (``latest``) satisfies a required range only if this range contains all versions, and
 counts as part of every excluded range.
 
 Messages name the subject, the requirement and the version or state that was found; members are sorted, so that a status does
-not change back and forth. Messages distinguish a package that is not installed from a package that is off, because the
-remedies differ; the reason why a package is off is in its own status.
+not change back and forth. Messages distinguish a package that is not installed from a package that is off, because the remedies
+differ; the reason why a package is off is in its own status.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -101,11 +102,11 @@ class Others:
     wanted: tuple[str, ...] = ()
 
     def version(self, name: str) -> str | None:
-        """Return the version of an any-of member that is on, or counts as on in a knot; None for all other members."""
+        """Return the version of a member of an any-of group if the member is on, or counts as on in a knot; None otherwise."""
         return self.enabled[name] if name in self.enabled else self.late.get(name)
 
     def lack(self, name: str) -> str:
-        """Return the state of a node that is not on, as a text for messages."""
+        """Return why the package of this name is not on, as a text for messages: ``not enabled`` or ``not installed``."""
         return "not enabled" if name in self.installed else "not installed"
 
 
@@ -117,7 +118,7 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
 
 
 def votes_without_gates(node: Node, facts: Facts, opinion: Opinion) -> Iterator[Vote]:
-    """Return the votes of the rules that are not gates; the first vote is that of the floor."""
+    """Return the votes of the rules that are not gates. The first vote is the default of the package: on, or off."""
     yield _floor(node)
     yield from _votes_after_gates(node, facts, opinion)
 

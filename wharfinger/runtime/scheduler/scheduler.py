@@ -31,7 +31,7 @@ effects.
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A package that is on, and the requirement that would not be met any more."""
+    """A package that is on, and its requirement that a planned change would break."""
 
     name: str
     reason: str
@@ -93,8 +93,8 @@ class Scheduler:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no package runs, and none will run without another event. A failed run does not count as running. False
-        while the scheduler is paused.
+        """Return whether no package runs, and no package will run without another event. A package whose run failed does not
+        count as running. Always False while the scheduler is paused.
         """
         return not self._graph.paused and self._graph.tiers.at_rest
 
@@ -125,7 +125,7 @@ class Scheduler:
 
     @property
     def graph(self) -> Graph:
-        """Return the complete state, which is frozen."""
+        """Return the complete state of the scheduler. It is immutable."""
         return self._graph
 
     @property
@@ -176,7 +176,7 @@ class Scheduler:
         return node_snapshot(self._graph, name) if name in self._graph.entries else None
 
     def holders(self, order: int) -> tuple[str, ...]:
-        """Return the packages of this effective order for which packages of higher orders wait, sorted."""
+        """Return the names of the packages of this effective order that packages of higher orders wait for, sorted."""
         return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:

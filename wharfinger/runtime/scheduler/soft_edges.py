@@ -66,8 +66,8 @@ def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int])
 
 
 def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
-    """Return the keys of ``before``, each after the nodes in its value (Kahn's algorithm). Keys whose sequence is not determined
-    by this rule are sorted by order, then by name.
+    """Return the keys of ``before`` in topological order (Kahn's algorithm): each comes after the nodes that its value lists.
+    Keys that may come next at the same time are sorted by order, then by name.
     """
     after: dict[str, list[str]] = {name: [] for name in before}
     missing = dict.fromkeys(before, 0)
@@ -89,7 +89,7 @@ def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
 
 
 def _inside(pairs: Pairs, knot: Pairs) -> Iterable[tuple[str, str]]:
-    """Return the pairs of a node and a node that it names, if both are in the knot; sorted."""
+    """Return a pair for each edge inside the knot: a node and a node that it names. The pairs are sorted."""
     return sorted((name, each) for name in knot for each in pairs[name] if each in knot)
 
 

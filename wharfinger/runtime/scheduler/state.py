@@ -21,7 +21,7 @@ from wharfinger.runtime.scheduler.tiers import Tiers
 
 _FIRST_REASON: Final = "Scheduled"
 PACKAGE: Final = "Package"
-"""The kind of the engine ids of packages."""
+"""The kind of the ids that packages have in the fixpoint engine."""
 _VOTE: Final = "Vote"
 
 
@@ -34,7 +34,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """Run ``run`` was ordered."""
+    """The node's run ``run`` was requested, and has not succeeded yet."""
 
     run: int
     failed: bool = False
@@ -101,8 +101,8 @@ class Graph:
     """The whole state. ``runs`` is the number of runs that were ordered so far, ``news`` the number of released tiers of
     which the engine was notified.
 
-    ``subscribers`` has, for each name, with or without a node, the nodes that subscribe to that package. ``touched`` are the
-    names whose entry or effective order the last step changed, added or removed; sorted.
+    ``subscribers`` has the nodes that subscribe to each package; that package need not have a node. ``touched`` are the names
+    whose entry or effective order the last step changed, added or removed; sorted.
     """
 
     entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below
@@ -139,7 +139,7 @@ class Graph:
 
 
 class Nodes(Mapping[str, Node]):
-    """A view of the nodes of entries by name, without a copy."""
+    """A read-only mapping from names to the nodes of ``entries``, without a copy."""
 
     def __init__(self, entries: "HashTrieMap[str, Entry]") -> None:
         self._entries = entries

@@ -20,7 +20,7 @@ _NONE: "Final[HashTrieMap[int, int]]" = HashTrieMap()
 
 
 def tier_id(order: int) -> Id:
-    """Return the engine id of the tier of an order."""
+    """Return the id for which nodes wait in the fixpoint engine until the tier of an order is released."""
     return Id(_KIND, "", str(order))
 
 
@@ -31,9 +31,10 @@ class Tiers:
     held: "HashTrieMap[int, int]" = _NONE
 
     def moved(self, before: int | None, after: int | None) -> "Tiers":
-        """Return the counts after a node stopped holding the tier of order ``before`` and began to hold that of ``after``.
+        """Return the counts of holders after a node has changed its tier, from the tier of the order ``before`` to that of
+        ``after``.
 
-        None means no tier.
+        None means that the node held, or holds, no tier.
         """
         if before == after:
             return self
@@ -47,7 +48,7 @@ class Tiers:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no tier is held, so that no node runs or will run without a further event."""
+        """Return whether no tier has holders. If so, no node runs, and none will begin to run before the next event."""
         return not self.held
 
     def is_held(self, order: int) -> bool:
@@ -55,8 +56,8 @@ class Tiers:
         return order in self.held
 
     def below(self, order: int) -> int | None:
-        """Return the tier that a node of ``order`` waits for: the highest held tier below its own. Return None if no lower tier
-        is held.
+        """Return the tier that a node of ``order`` waits for: the highest lower tier that has holders. Return None if no lower
+        tier has holders.
         """
         return max((each for each in self._orders() if each < order), default=None)
 

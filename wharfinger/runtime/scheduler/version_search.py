@@ -53,7 +53,7 @@ Candidates = Callable[[str], Sequence[Node]]
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """Another version of one package."""
+    """The change of one package to another version."""
 
     name: str
     before: str
@@ -140,7 +140,7 @@ def find_versions(
 
 
 class _Search:
-    """One search."""
+    """One search for a set of versions with which a package can be on (`find_versions`)."""
 
     def __init__(self, graph: Graph, name: str, candidates: Candidates, between: Callable[[], None]) -> None:
         self._graph = graph
@@ -155,8 +155,8 @@ class _Search:
         """True if a set was not judged because it changes too many packages."""
 
     def run(self, wanted: Node | None, limit: int) -> SearchResult | None:
-        """Judge sets until one is suitable, ``limit`` sets were judged, or no set is left. Return None if there is no set to
-        judge.
+        """Judge sets of versions, until a set is suitable, ``limit`` sets were judged, or no set is left. Return None if there
+        is no set to judge.
         """
         first = _Set(self._graph)
         if wanted is None:
@@ -209,7 +209,9 @@ class _Search:
         return min(made.off, default=None)
 
     def _propose(self, base: _Set, wrong: str, downgrades: int, rank: int) -> None:
-        """Propose other versions of each package that takes part in a conflict."""
+        """Add proposals for the conflict because of which the package ``wrong`` is off. Each proposal is the set ``base`` with
+        another version of one package that takes part in the conflict.
+        """
         for name in _involved(base.graph, wrong):
             self._tried.add(name)
             if name in base.changed:
@@ -231,7 +233,9 @@ class _Search:
 
 
 def _involved(graph: Graph, wrong: str) -> list[str]:
-    """Return the packages that take part in the conflict of a package that is off; the package itself is first."""
+    """Return the packages that take part in the conflict because of which the package ``wrong`` is off. That package is
+    first.
+    """
     found: dict[str, None] = {}
     to_see = [wrong]
     for name in to_see:
@@ -245,7 +249,9 @@ def _involved(graph: Graph, wrong: str) -> list[str]:
 
 
 def _opponents(graph: Graph, node: Node) -> Iterator[str]:
-    """Yield the present packages that do not meet a requirement of a node, or that exclude it."""
+    """Yield the present packages that conflict with a node: those that do not meet a requirement of the node, and those that
+    exclude it.
+    """
     for dependency, optional in node.dependencies():
         there = graph.entries.get(dependency.name)
         if there is None or (optional and not there.on):

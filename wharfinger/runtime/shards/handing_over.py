@@ -1,4 +1,4 @@
-"""The write of an Application's owner. It is a compare-and-set, so at most one of two daemons succeeds."""
+"""Changes of the shard that owns an Application. Each change is a compare-and-set: if two daemons try it, only one succeeds."""
 
 import logging
 

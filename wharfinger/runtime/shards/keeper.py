@@ -56,7 +56,7 @@ class ShardKeeper:
         self._want = want
         self._moved = moved
         self._written: dict[str, str] = {}
-        """For each package whose owner this daemon has written, the resourceVersion before the write."""
+        """For each package whose owner this daemon has written, the resourceVersion that the resource had before the write."""
         self._doubtful: set[str] = set()
         """The packages in ``_written`` for which it is not known whether the write has succeeded."""
         self._others: set[str] = set()
@@ -77,7 +77,9 @@ class ShardKeeper:
         ]
 
     async def is_ours(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> bool:
-        """Return whether this daemon acts on a resource now; if not, claim, hand over or observe it. Raises ClusterError."""
+        """Return whether this daemon manages the resource now. If not, begin the next step: claim the resource for this shard,
+        hand it over to another shard, or record its owner. Raises ClusterError.
+        """
         name, version = identity.name, find_str(obj, "metadata", "resourceVersion")
         if self._written.get(name) == version and not await self._is_unwritten(name, key, version):
             return False
@@ -133,8 +135,8 @@ class ShardKeeper:
         return done
 
     async def _is_unwritten(self, name: str, key: ObjectKey, version: str) -> bool:
-        """Return whether a resource still has the resourceVersion ``version`` in the cluster, so that the write of its owner
-        has not succeeded.
+        """Return True if this daemon's write of the resource's owner is known to have failed: the resource in the cluster still
+        has the resourceVersion from before the write.
         """
         if name not in self._doubtful:
             return False

@@ -23,7 +23,7 @@ class ShardLabels:
         return find_str(find_object(found, "metadata", "labels"), SHARD_LABEL) if found is not None else MAIN
 
     async def follow(self, changed: Callable[[str], None]) -> None:
-        """Report each namespace whose label is added, removed or changed, forever."""
+        """Call ``changed`` with the name of each namespace whose shard label is added, removed or changed, until cancelled."""
         with self.informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
@@ -32,6 +32,8 @@ class ShardLabels:
 
 @asynccontextmanager
 async def open_shard_labels(client: ClusterClient) -> AsyncIterator[ShardLabels]:
-    """Follow the labels while the body runs. The body does not wait for the first list of namespaces."""
+    """Follow the labels that name the shards of namespaces while the body runs. The body does not wait for the first list of
+    namespaces.
+    """
     async with open_informer(client, NAMESPACE, label_selector=SHARD_LABEL) as informer:
         yield ShardLabels(informer)

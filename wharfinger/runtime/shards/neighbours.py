@@ -43,10 +43,12 @@ def read_neighbour(obj: JsonObject) -> Neighbour | None:
 
 
 class Neighbours:
-    """The neighbours of one runtime. The caller passes each change of a resource to `seen`."""
+    """The neighbours of one runtime: the packages that other shards manage. The caller passes each change of a neighbour's
+    resource to `seen`.
+    """
 
     def __init__(self, packages: Packages) -> None:
-        """Start to receive the scheduler's effects for packages that this runtime does not have."""
+        """Register to receive the scheduler's effects for neighbours, which this runtime does not run itself."""
         self._packages = packages
         self._known: dict[str, Neighbour] = {}
         self._runs: dict[str, int] = {}
@@ -59,7 +61,9 @@ class Neighbours:
         return tuple(sorted(name for name, each in self._known.items() if "." not in name and each.on))
 
     def seen(self, name: str, obj: JsonObject | None) -> None:
-        """Adopt the state of a package that another shard manages; ``obj`` is None if its resource is gone."""
+        """Pass the state of a package that another shard manages to the scheduler. ``obj`` is the package's resource; None if
+        the resource is gone.
+        """
         before, after = self._known.get(name), None if obj is None else read_neighbour(obj)
         if after is None:
             self.forget(name)
@@ -75,7 +79,9 @@ class Neighbours:
         self._packages.settle()
 
     def forget(self, name: str) -> None:
-        """Forget a package that this shard manages from now on; its node is replaced when the package is loaded."""
+        """Forget the neighbor node of a package that this shard manages from now on. The node is replaced once this daemon has
+        loaded the package.
+        """
         self._runs.pop(name, None)
         if self._known.pop(name, None) is not None:
             self._packages.send(IntentSet(name, None))
@@ -86,6 +92,6 @@ class Neighbours:
             self._complete(orders.name)
 
     def _complete(self, name: str) -> None:
-        """Report the run that the scheduler waits for as complete, if the package is ready."""
+        """If the neighbor package is ready, report to the scheduler that the run it waits for is complete."""
         if name in self._runs and self._known[name].ready:
             self._packages.note(Completed(name, self._runs.pop(name)))

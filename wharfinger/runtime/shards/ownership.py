@@ -39,7 +39,7 @@ _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z")
 
 
 class Verdict(Enum):
-    """The relation of an Application to one shard, as in the table above."""
+    """The relation of an Application to one shard. The table at the top of this module defines each member."""
 
     OURS = "ours"
     CLAIM = "claim"

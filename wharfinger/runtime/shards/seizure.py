@@ -33,7 +33,9 @@ Awaited: TypeAlias = Callable[[str], Collection[ObjectKey]]
 
 
 class Seizures:
-    """The takeovers of one daemon; `want` requests a takeover, and `run` carries out the requested takeovers."""
+    """The takeovers of Applications by one daemon from shards without a daemon. `want` requests a takeover, and `run` carries
+    out the requested takeovers.
+    """
 
     def __init__(
         self,
@@ -44,8 +46,8 @@ class Seizures:
         duration_s: float,
         now: Callable[[], datetime],
     ) -> None:
-        """Prepare takeovers. ``for_lease`` is a client whose writes do not depend on this shard's Lease, because it takes
-        another shard's Lease.
+        """Prepare takeovers. ``for_lease`` is the client that takes the Lease of another shard, so its writes must not depend
+        on this shard's Lease.
         """
         self._client = client
         self._for_lease = for_lease
@@ -60,7 +62,7 @@ class Seizures:
 
     @property
     def waiting_for(self) -> tuple[str, ...]:
-        """The owners that still have to hand over Applications."""
+        """The shards that own Applications of this shard and have not handed them over yet."""
         return tuple(self._wanted)
 
     def want(self, owner: str) -> None:
@@ -75,19 +77,18 @@ class Seizures:
             self._tell.send_nowait(owner)
 
     async def run(self, awaited: Awaited) -> None:
-        """Take over from all wanted owners, until cancelled. Each owner has its own task, because an owner may need long to
-        hand over.
+        """Take over the Applications of the owners that were passed to `want`, until cancelled. Each owner has its own task,
+        because an owner may take long to hand over its Applications.
         """
         async with trio.open_nursery() as nursery:
             async for owner in self._told:
                 nursery.start_soon(self._from, owner, awaited, name=f"takeover from shard {owner or 'main'}")
 
     async def _from(self, owner: str, awaited: Awaited) -> None:
-        """Wait until an owner has handed over its Applications, or until its Lease is free; in the second case, take the
-        Applications.
+        """Wait until an owner has handed over all awaited Applications. If the owner's Lease becomes free before, take them.
 
-        This is repeated until no Application is left, because at any moment more Applications may have to be handed over, or
-        a write may be refused.
+        This is repeated until no Application is awaited, because more Applications may have to be handed over at any moment,
+        or a write may be refused.
         """
         while awaited(owner):
             try:

@@ -165,7 +165,7 @@ def _installed(status: PackageStatus) -> Verdict:
 
 
 def _installed_anew(status: PackageStatus) -> Verdict | None:
-    """Return the report for the condition ``Installed``; None if its last report was equally True or False."""
+    """Return the report for the condition ``Installed``; None if the condition already has this truth value."""
     verdict, before = _installed(status), status.external.get("Installed")
     return verdict if before is None or before.truth is not verdict.truth else None
 

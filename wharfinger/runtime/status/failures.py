@@ -65,7 +65,7 @@ class HookRunError(Exception):
 
 
 class ValuesLoopError(Exception):
-    """The afterHelm hooks change the values each time the release is applied; only another version of the package or other
+    """The afterHelm hooks change the values again after each apply of the release. Only another version of the package or other
     settings can help.
     """
 

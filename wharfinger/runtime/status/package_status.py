@@ -21,7 +21,9 @@ from wharfinger.runtime.versions.version_note import VersionNote
 
 
 class Stage(StrEnum):
-    """The stages in pipeline order; the value is the internal condition's type (spec/runtime §6)."""
+    """The stages of a package, in the order of the pipeline. The string value of a stage is the type of its condition in the
+    status (spec/runtime §6).
+    """
 
     FETCHED = "ReadyOnFilesystem"
     LOADED = "Loaded"
@@ -52,7 +54,7 @@ class Truth(StrEnum):
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
-    """One condition; ``permanent`` marks a failure that only a changed input can resolve."""
+    """One condition of a package's status; ``permanent`` marks a failure that only a changed input can resolve."""
 
     truth: Truth
     reason: str

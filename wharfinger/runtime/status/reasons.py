@@ -17,7 +17,7 @@ UNKNOWN_TIP: Final = "the message says what is wrong; the daemon's log has more 
 
 
 class Again(StrEnum):
-    """The event for which a package waits before the next attempt."""
+    """The condition for the next attempt after a failure. The value of each member is a text for users."""
 
     ITSELF = "by itself"
     """The package is retried with growing pauses."""
@@ -549,9 +549,9 @@ def explanation(word: str) -> str:
 
 
 def advice(word: str, *, permanent: bool = False) -> str:
-    """Return the tip of a reason, with a note if the daemon tries again without the user's help.
+    """Return the advice for users about a reason. If the daemon tries again by itself, the advice says so.
 
-    ``permanent`` is True if the reporter knows that a retry does not help.
+    ``permanent`` is True if it is known that a retry does not help; then the advice does not mention retries.
     """
     reason = known(word)
     if reason is None:

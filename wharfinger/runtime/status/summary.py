@@ -128,7 +128,7 @@ def _under_way(status: PackageStatus) -> State:
 
 
 def ready_message(status: PackageStatus) -> str:
-    """Return the message of a package that is Ready, without any additions."""
+    """Return the basic message of a package that is Ready. Callers may add other sentences to it."""
     return f"version {status.version} is installed and ready"
 
 

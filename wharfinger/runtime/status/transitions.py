@@ -92,8 +92,8 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
 
 
 def update_started(status: PackageStatus, generation: int, now: datetime, *, version: str = "") -> PackageStatus:
-    """Start every stage again except for Scaled and RequirementsMet. The running objects keep running, and only the scheduler
-    changes RequirementsMet.
+    """Start every stage again except for Scaled and RequirementsMet: Scaled describes the objects that keep running during an
+    update, and only the scheduler changes RequirementsMet.
 
     ``version`` is the version to install; "" if it is not known.
     """
@@ -118,7 +118,9 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
 
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Record that a new generation of the resource has the same desired state, or that the pipeline can start again."""
+    """Record that this generation of the resource was observed, and that nothing blocks the package any more. No pipeline
+    starts: the desired state has not changed, or the package is suspended.
+    """
     after = replace(status, generation=generation, blocked=None, held=_held_of(status, generation))
     return _unless_removing(status, now, after)
 
@@ -226,7 +228,7 @@ def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
 
 
 def blocked(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
-    """Record that the pipeline cannot start."""
+    """Record that the pipeline cannot start, with the reason."""
     before = status.blocked
     since = before.since if before is not None else now
     condition = Condition(Truth.FALSE, reason, message, since, permanent=True)
@@ -275,7 +277,7 @@ def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageS
 
 
 def rolled_back(status: PackageStatus, note: RollbackNote | None, now: datetime) -> PackageStatus:
-    """Record the note about the rollback in force, or about why a rollback was impossible; None if there is no such note."""
+    """Record a note: about the rollback in force, or about the reason why a rollback was impossible. None removes the note."""
     return status if note == status.rollback else _unless_removing(status, now, replace(status, rollback=note))
 
 

@@ -77,7 +77,7 @@ AT_ONCE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """The state of the state machine for one package."""
+    """The state of the state machine that decides when the status of one package is written."""
 
     at_s: float = -math.inf
     """The time when the last write began; ``-inf`` if there was no write since the last urgent change."""
@@ -109,7 +109,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """At a check by the controller, the written status differs from the current one."""
+    """At a check, the status that is written to the resource differs from the current status of the package."""
 
     now_s: float
 
@@ -171,8 +171,8 @@ def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
 class StatusWriter:
     """The writer decides for each package when its status is written. Times are seconds of one monotonic clock.
 
-    ``add`` and ``add_later`` request a check of the package with a name; they are the methods of
-    :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`. ``least_pause_s`` is the pause while few packages change.
+    ``add`` and ``add_later`` are the methods of :class:`~wharfinger.cluster.watch.work_queue.WorkQueue` by which the check of a
+    package is requested. ``least_pause_s`` is the pause between two writes of one status while few packages change.
     """
 
     def __init__(
@@ -233,14 +233,16 @@ class StatusWriter:
         return Write() in self._step(name, Differs(now_s))
 
     def looked(self, name: str) -> None:
-        """Record that a package was checked, and request the next check after ``resync_s``."""
+        """Record that the controller has checked a package, and request the package's next check after ``resync_s``."""
         self._step(name, Looked())
 
     def _pause_s(self) -> float:
         return min(MAX_PAUSE_S, max(self._least_pause_s, len(self._writes) / MINOR_PER_S))
 
     def _sweep(self, now_s: float) -> None:
-        """Forget the states that no longer affect a decision, including those of removed packages."""
+        """Forget the recorded writes of packages whose status may be written now, because these records no longer affect a
+        decision. This includes removed packages.
+        """
         pause_s, self._swept_s = self._pause_s(), now_s
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))
@@ -267,7 +269,9 @@ class StatusWriter:
 
 
 def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becomes: str) -> bool:
-    """Return whether a Ready package is only verified again, or rolled out again."""
+    """Return whether the change is minor: a Ready package is being updated or rolled out again, or a package that is not Ready
+    is verified as before.
+    """
     if was != State.READY:
         return after.is_being_verified and before.is_being_verified
     rolls_out = after.rollout is not None and before.rollout is None

@@ -57,7 +57,7 @@ async def comparable_settings(
 
 
 async def adopt_wanted(instance: Instance, tools: Tools, host: Host) -> None:
-    """Set the values for the hooks that run when the release is uninstalled, if the package is not configured.
+    """If the package is not configured, set the values for the hooks that run when the release is uninstalled.
 
     The values are made from the wanted settings without checks, and are not recorded as configured. Raises ConversionError,
     SettingsError, FormatError.

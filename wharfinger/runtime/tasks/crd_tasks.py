@@ -82,8 +82,8 @@ async def ensure_crds(instance: Instance, tools: Tools, host: Host) -> CrdsEstab
 
 
 async def await_crds(instance: Instance, tools: Tools, host: Host) -> None:
-    """Wait until this package's CRDs are established. Then wait, for at most ESTABLISHED_S, until those other packages that are
-    in their first attempt to apply their CRDs have ended this attempt.
+    """Wait until the CRDs of this package are established. Then wait until each other package has ended its first attempt to
+    apply its own CRDs, but at most ESTABLISHED_S.
     """
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
@@ -211,8 +211,8 @@ async def _mentions_webhooks(instance: Instance, tools: Tools, host: Host) -> bo
 
 
 async def remove_webhooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the package's remaining conversion webhooks. They remain if EnsureWebhooks has applied them, but no run was
-    completed, so that no release record contains them.
+    """Delete conversion webhooks of the package that no release record contains. They exist if EnsureWebhooks has applied them,
+    but no later run was completed.
 
     Do nothing if the package is loaded and has no conversion webhooks, to save the request that discovers their kind.
     """

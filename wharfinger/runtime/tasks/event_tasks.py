@@ -47,7 +47,7 @@ class EventHookTask:
 
     @property
     def lane(self) -> str:
-        """The lane in the queue of the package."""
+        """The name of the lane of the package's queue in which this task runs."""
         return lane_of(self.inbox.queue)
 
     @property

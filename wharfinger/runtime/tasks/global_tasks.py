@@ -59,7 +59,7 @@ class Turns(Protocol):
         ...
 
     def turn_failed(self, scope: WorkScope) -> bool:
-        """Record that an attempt to run the afterAll hooks failed; return whether they are to be run again."""
+        """Record that an attempt to run the afterAll hooks failed; return whether to retry them."""
         ...
 
 

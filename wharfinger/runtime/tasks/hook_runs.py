@@ -110,8 +110,8 @@ async def ask_hook(
     settings: JsonObject,
     values: JsonObject,
 ) -> str:
-    """Run a hook that changes nothing, and whose exit status is its answer. Return "" if it succeeds, otherwise the description
-    of its failure. Raises HookError.
+    """Run a hook only for its answer, which is its exit status: the hook changes nothing. Return "" if the hook succeeds,
+    otherwise the description of its failure. Raises HookError.
     """
     lines = HookLog(instance, hook)
     run = _run_of(instance, tools, host, hook, contexts, settings, values, lines)

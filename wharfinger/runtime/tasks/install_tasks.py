@@ -109,7 +109,9 @@ async def _installed(instance: Instance, tools: Tools, source: Source, state: Pa
 
 
 async def _former(instance: Instance, tools: Tools) -> Manifest | None:
-    """Return the manifest of the pinned content, if it is on the disk."""
+    """Return the manifest of the content to which the package is pinned by digest; None if it is not pinned, or if the content
+    is not on the disk.
+    """
     digest = instance.desired.directives.digest
     return await tools.store.installed(Digest(digest)) if digest else None
 
@@ -124,7 +126,7 @@ async def _keep_former(instance: Instance, tools: Tools) -> None:
 
 
 def _may_return(instance: Instance, record: StateRecord) -> bool:
-    """Return whether the package may return to a former revision."""
+    """Return whether the package may return to a former revision: its policy allows this, and it has been ready before."""
     return instance.desired.directives.upgrade.rollback and record.state.ready is not None
 
 

@@ -55,7 +55,7 @@ class Pipeline:
     scope: WorkScope
 
     def update(self) -> tuple[StageTask, ...]:
-        """Return the tasks that fetch and load a version; the hooks of the previous version are stopped."""
+        """Return the tasks that stop the hooks of the loaded version, and then fetch and load the wanted version."""
         version, steps = self.instance.desired.version, self._steps(Operation.UPDATE)
         return (
             *self._rest("Disable", stop_hooks),
@@ -78,7 +78,7 @@ class Pipeline:
         return (self._task(name, work, Stage.HOOKS, ends_stage=False, parks=False),)
 
     def crds(self) -> tuple[StageTask, ...]:
-        """Return the task that establishes the package's custom resource definitions, in a lane of its own."""
+        """Return the task that ensures the package's custom resource definitions. It runs in a lane of its own."""
         return (self._task("EnsureCRDs", ensure_crds, Stage.CRDS, ends_stage=False),)
 
     def reconciliation(self) -> tuple[StageTask, ...]:

@@ -94,7 +94,10 @@ def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
 
 
 def seal(inputs: str, rendered: Rendered) -> str:
-    """Return the seal for a record that will have this render of these inputs. Raises ReleaseError."""
+    """Return the seal for a record: a label with the fingerprint ``inputs`` and the fingerprint of the render.
+
+    Raises ReleaseError.
+    """
     return f"{inputs}.{_content(rendered.manifest, _hook_texts(rendered))}{_LOOKED if rendered.looked else ''}"
 
 
@@ -104,11 +107,11 @@ def pack_base(rendered: Rendered) -> bytes:
 
 
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
-    """Yield the revisions whose seal has these inputs, the newest first. A revision may be without its content
-    (`Release.whole`).
+    """Yield the revisions that were rendered from these inputs, according to the label that `seal` has made; the newest first.
+    The content of a revision may not be loaded yet (`Release.whole`).
 
-    The search ends at a revision that the daemon deployed without a seal of these inputs, because the renders before it are out
-    of date. Revisions that users made do not end the search.
+    The search ends at the first revision that the daemon deployed and that has no such label, because all renders before it are
+    out of date. Revisions that users made do not end the search.
     """
     for release in reversed(history):
         found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
@@ -119,14 +122,16 @@ def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
 
 
 def of_revision(history: Sequence[Release], revision: int, inputs: str) -> tuple[Release, ...]:
-    """Return the revision with this number; () if it is gone, or if its seal does not have these inputs."""
+    """Return a tuple of the revision with this number. The tuple is empty if the revision is gone, or if its label from `seal`
+    is missing or has other inputs.
+    """
     found = (release for release in history if release.revision == revision)
     seals = ((release, _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))) for release in found)
     return tuple(release for release, seal_ in seals if seal_ is not None and seal_[1] == inputs)
 
 
 def unsealed(history: Sequence[Release]) -> Release | None:
-    """Return the last revision if the daemon deployed it without a seal; otherwise None."""
+    """Return the last revision if a daemon deployed it but did not label it with a seal; otherwise None."""
     last = history[-1] if history else None
     is_ours = last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED
     return last if last is not None and is_ours and RENDER_LABEL not in last.labels else None

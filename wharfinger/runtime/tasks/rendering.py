@@ -81,7 +81,7 @@ async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
 
 
 def is_unmanaged(release: Release) -> bool:
-    """Return whether the release was completely applied in maintenance."""
+    """Return whether the whole release was applied while its package was in maintenance."""
     return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
@@ -111,7 +111,9 @@ class Wanted:
         return checksum([self.inputs, over, wanted.maintenance, policy, *patched])
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether the inputs would have the same fingerprint if the request had these values. Blocking."""
+        """Return whether a request with ``values`` in place of its own values would have the same fingerprint of its inputs.
+        Blocking.
+        """
         try:
             inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
         except FormatError:
@@ -145,10 +147,10 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
 async def recorded(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
 ) -> Recorded | None:
-    """Return the render that a record of the release has for the same inputs; None if no record has it.
+    """Return the render of the same inputs that a record of the release contains; None if there is none.
 
-    ``unchanged`` is True if the requested state was already applied. In that case, the render of the last revision is used even
-    without a seal, if the revision has the same values. Raises PackageError or ClusterError.
+    Normally, a record is used only if it has a valid seal of these inputs. But if ``unchanged`` is True (the requested state
+    was already applied), the last revision needs no seal, only the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -160,8 +162,8 @@ async def recorded(
 async def _newest_sealed(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
 ) -> Release | None:
-    """Return the newest record of these inputs that matches its seal. A seal that Helm copied to a user's revision does not
-    match, unless the revision has the same manifest.
+    """Return the newest record that was rendered from the wanted inputs, and whose content matches its seal; None if there is
+    none. A seal that Helm copied to a user's revision matches only if that revision has the same manifest.
 
     If the package is rolled back to a revision, the record of this revision is preferred.
     """
@@ -206,8 +208,8 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
 
 
 def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
-    """Return the render in a record without a seal, and the seal that the record should have. Return None if the render was not
-    made from these inputs.
+    """Read the render in a release record that has no seal. Return it with the seal that the record should have, or None if the
+    render was not made from the wanted inputs.
 
     The seal is empty if there were overrides, because the record does not have the render before overrides.
     """
@@ -223,7 +225,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
 
 
 async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
-    """Return the inputs that the chart's templates can read. The result of the search is kept for later calls."""
+    """Return the inputs that the chart's templates can read. The templates are searched only once, and the result is kept."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.files.tree
     if tree is None:
         raise PackageError(f"package {instance.desired.package} is not unpacked")
@@ -320,8 +322,8 @@ def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
 def release_request(
     wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance, stamp: str = ""
 ) -> ReleaseRequest:
-    """Return the request for the release engine; ``over`` is ``found`` with overrides applied. Blocking. Raises
-    ReleaseError.
+    """Return the request for the release engine. ``found`` is the render, and ``over`` is the same render after the overrides
+    were applied. Blocking. Raises ReleaseError.
     """
     request, directives = wanted.request, wanted.directives
     labels = {PACKAGE_LABEL: instance.id.name}
@@ -353,8 +355,8 @@ def release_request(
 async def recorded_request(
     wanted: Wanted, definition: Definition, instance: Instance, history: Sequence[Release]
 ) -> ReleaseRequest | None:
-    """Return the request that an earlier process made for these inputs. It is made from the release record, whose manifest is
-    not parsed.
+    """Return the release request that an earlier process made for these inputs. It is made again from the release record,
+    without parsing the manifest.
 
     Return None if this process has already checked the release, if the last revision was not made from these inputs, or if more
     than the manifest in the record was applied: hooks, CRDs, overrides, patches, or the changes for maintenance.

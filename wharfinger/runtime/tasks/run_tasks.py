@@ -88,7 +88,7 @@ async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
 
 
 async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, inputs: str) -> None:
-    """Record the completed run, unless the stamp in the release record already does."""
+    """Record the completed run in the package's state, unless the stamp in the release record has recorded it already."""
     values, settings, revision = checksum(instance.configuration.values), instance.desired.settings.checksum, 0
     if instance.loaded().chart is not None:
         history = await tools.releases.history(instance.id.release, instance.id.namespace)
@@ -102,8 +102,8 @@ async def _note_applied(instance: Instance, tools: Tools, record: StateRecord, i
 
 
 async def _run_until_settled(instance: Instance, tools: Tools, host: Host, inputs: str, *, unchanged: bool) -> None:
-    """Run the hooks, and apply the release between them, until afterHelm hooks do not change the values. Raises
-    ValuesLoopError.
+    """Run the hooks, and apply the release between them, until afterHelm hooks do not change the values any more. Raises
+    ValuesLoopError if they change the values too often.
     """
     await run_bound(instance, tools, host, "beforeHelm")
     loop: dict[str, None] = {}
@@ -133,8 +133,8 @@ def _last_round(steps: Steps) -> int:
 async def _apply_round(
     instance: Instance, tools: Tools, host: Host, number: int, inputs: str, *, unchanged: bool
 ) -> str:
-    """Apply the release with the current values, unless a killed process has done so; return the checksum of the applied
-    values.
+    """Apply the release with the current values, unless an earlier process that was killed has already applied it. Return the
+    checksum of the applied values.
 
     ``inputs`` is the fingerprint of the requested state; ``unchanged`` is True if that state was already applied.
     """
@@ -196,7 +196,7 @@ async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
-    """Return the reason and the objects to report.
+    """Return the reason for which the package is not ready, and the objects to report.
 
     A package that an earlier process reported as Ready is not Ready any more while one of its objects is stalled.
     """
@@ -209,7 +209,7 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
 
 
 async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks until the next version is loaded. Webhooks of the loaded version still answer API servers."""
+    """Stop the hooks of the loaded version before another version is loaded. Its webhooks still answer API servers."""
     await end_hooks(instance, tools, host)
 
 

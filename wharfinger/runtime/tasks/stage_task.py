@@ -1,8 +1,8 @@
 """A task of the pipeline, which reports its outcome as the outcome of a stage of the package.
 
-An expected failure is reported in the status, and raised as TaskFailed, so that the queue retries or parks the task. Any
-other failure is a bug: it is reported as such, and raised unchanged for the queue. If another operation supersedes the
-task's operation, the scope of the task's operation is cancelled, and later reports of the task are ignored.
+An expected failure is reported in the status, and raised as TaskFailed, so that the queue retries or parks the task. Any other
+failure is a bug: it is reported as such, and raised unchanged for the queue. If another operation supersedes that of the task,
+the task's scope is cancelled, and its later reports are ignored.
 """
 
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ class ScopedHost:
         return not self.scope.cancelled and self.host.run_later(instance, task, lane)
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Enqueue a run of a hook for the events that wait in its inbox."""
+        """Enqueue a run of the hook that has this inbox, for the events that wait there."""
         self.host.tell_hook(hooks, inbox)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class ScopedHost:
         return self.host.global_values()
 
     def global_settings(self) -> JsonObject:
-        """Return the part of the global values that a user set."""
+        """Return the settings that a user gave to the Module ``global``."""
         return self.host.global_settings()
 
 

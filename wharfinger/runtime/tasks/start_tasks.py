@@ -169,7 +169,9 @@ ORDERS = {
 
 
 def order_of(config: HookConfig, binding: str) -> int | None:
-    """Return the hook's order in a binding such as ``onStartup``; None if the hook does not have this binding."""
+    """Return the order that a hook's configuration states for a binding such as ``onStartup``; None if the hook does not have
+    this binding.
+    """
     order: int | None = ORDERS[binding](config)
     return order
 

@@ -33,7 +33,7 @@ def knows_all(instance: Instance, hook: Hook, binding: KubernetesBinding) -> boo
 
 
 async def remember(instance: Instance, tools: Tools) -> None:
-    """Record the objects that the idle hooks of a package have seen. Raises ClusterError."""
+    """If no hook of a package runs, record checksums of the objects that its hooks have seen. Raises ClusterError."""
     hooks = instance.hooks.started
     if hooks is None or instance.record is None or instance.running_hooks:
         return

@@ -27,8 +27,8 @@ def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
 
 
 def opened(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return the values to which patches are applied. For a global hook, they include the two objects of _SHOWN, to which the
-    hook may add values.
+    """Return the values to which the patches of hooks are applied. The values for global hooks always have the objects that
+    _SHOWN names, so that a hook may add values to them.
     """
     return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
 

@@ -37,7 +37,8 @@ MAX_OBJECT: Final = 900_000
 class VersionDetails:
     """The details of one version, from its OCI manifest and the configuration blob that the manifest names.
 
-    ``requirements`` are those of the ``package.yaml``, unparsed; ``deprecated`` is the reason for a deprecation, or empty.
+    ``requirements`` are the unparsed requirements of its ``package.yaml``. ``deprecated`` is the reason why the version is
+    deprecated, "" if it is not.
     """
 
     digest: str

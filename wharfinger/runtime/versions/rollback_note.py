@@ -10,7 +10,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 FAILED: Final = "UpgradeFailed"
 REQUESTED: Final = "Requested"
 NO_WAY_BACK: Final = "NoWayBack"
-"""The reason if no rollback was possible, so that the daemon continues with the version that the resource asks for."""
+"""The reason that is reported if no rollback was possible. The daemon then continues with the version that the resource
+requests.
+"""
 
 
 @dataclass(frozen=True, slots=True)

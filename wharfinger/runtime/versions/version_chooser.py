@@ -74,8 +74,9 @@ class Choice:
 
 
 def choose(policy: VersionPolicy, index: PackageIndex, installed: str, now: datetime, refusal: Refusal) -> Choice:
-    """Choose the version of a resource that follows a range or a channel. ``installed`` is "" before the first installation;
-    ``refusal`` is called for newer versions, the newest first.
+    """Choose the version of a resource that follows a range or a channel. ``installed`` is "" before the first installation.
+    ``refusal`` returns the reason why a version is not possible now, "" if it is possible; it is called for newer versions, the
+    newest first.
     """
     match policy.follows:
         case Range():
@@ -134,7 +135,9 @@ def _of_channel(
 
 
 def _update(policy: VersionPolicy, version: str, installed: str, now: datetime, passed: str, approved: str) -> Choice:
-    """Return the choice between the installed version and ``version``, the best of the other versions."""
+    """Choose between the installed version and ``version``, the best of the other versions. ``approved`` is the version that a
+    user approved.
+    """
     if not installed:
         return Choice(version, Why.UPDATE, f"{version} is the newest version of {policy.follows}{passed}")
     if approved:

@@ -12,7 +12,8 @@ TAG_MOVED: Final = "TagMoved"
 
 @dataclass(frozen=True, slots=True)
 class VersionNote:
-    """The chosen version, the version that waits, and the reason. ``follows`` is the range or the channel, "" for an exact
+    """The chosen version of a package, and the reason for the choice. ``pending`` is another version that waits, for example
+    for an approval; "" if no version waits. ``follows`` is the range or the channel that the package follows, "" for an exact
     version.
     """
 
@@ -43,7 +44,7 @@ def moved_note(version: str, moved: str) -> VersionNote:
 
 
 def note_object(note: VersionNote) -> JsonObject:
-    """Return ``status.update``."""
+    """Return a note in the form of ``status.update`` of a resource."""
     body: JsonObject = {"chosen": note.chosen, "reason": note.reason, "message": note.message}
     if note.follows:
         body["follows"] = note.follows

@@ -76,7 +76,9 @@ Followed: TypeAlias = Range | Channel
 
 @dataclass(frozen=True, slots=True)
 class VersionPolicy:
-    """The policy of one resource. ``follows`` is None for an exact version."""
+    """The rules by which the version of one package is chosen and updated, as its resource defines them. ``follows`` is None
+    if the resource names an exact version.
+    """
 
     follows: Followed | None = None
     mode: Mode = Mode.AUTO

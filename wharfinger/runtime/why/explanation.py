@@ -75,7 +75,9 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
 
 
 def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
-    """Return the explanation of a package that has no causes. If the package is in maintenance, the explanation says so."""
+    """Return the explanation of a package that waits for nothing and has no problem. If the package is in maintenance, the
+    explanation says so.
+    """
     failing = _first(dict.fromkeys([*_failing(package), *_warnings(package), *_update(package)]))
     if not package.maintenance:
         return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=failing)
@@ -166,9 +168,9 @@ def _causes(
 
 
 def _notification_due(known: Known, name: str) -> Cause:
-    """Return the cause for a package that is ready although another package still waits for it.
+    """Return the cause to show if a package is ready, and another package still waits for it.
 
-    The daemon only has to notify the waiting package.
+    It says that the daemon only has to notify the waiting package.
     """
     package = known.package(name)
     message = package.message if package is not None else ""

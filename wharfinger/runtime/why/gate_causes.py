@@ -3,8 +3,8 @@ packages of one order.
 
 Each vote against a package is a cause, in the order of the rules; the cause for a missing dependency comes through the missing
 package. Everything for which a node waits is also a cause: another package, the packages of a lower tier that are not done yet,
-or the vote of its own enabled script. If the snapshot of a node has neither votes nor things that the node waits for (because
-it comes from another version of Wharfinger), the message of the decision is the only cause.
+or the vote of the node's own enabled script. A snapshot from another version of Wharfinger may have neither votes nor things
+that the node waits for; then the message of the decision is the only cause.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ _ON: Final = "Enable"
 
 
 def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
-    """Yield the causes why a package cannot be on; yield none if the package can be on, or if there is no decision yet."""
+    """Yield the reasons why a package cannot be on. Yield nothing if the package can be on, or if there is no decision yet."""
     if node is None:
         return
     condition = _required(package)
@@ -82,7 +82,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes why a node waits, if it is on, or if its enabled script has not voted yet."""
+    """Yield the reasons why a node waits. Yield nothing for a node that does not wait, and for a package that is off."""
     if node.state != "idle" or node.decision not in (_ON, "Undefined"):
         return
     for lack in node.lacks:
@@ -92,7 +92,7 @@ def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
 
 
 def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """Yield the causes why the next run of a ready package waits. Most of these runs are due to a subscription."""
+    """Yield the reasons why the next run of a ready package has to wait. Most such runs are caused by a subscription."""
     for cause in lack_causes(known, node):
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
@@ -101,7 +101,9 @@ KEPT_ELSEWHERE: Final = "is managed by the daemon of another shard"
 
 
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
-    """Return the cause for a package that is not known; ``needed_by`` is the node that requires it, or None."""
+    """Return why there is no snapshot of a package: another shard manages it, the daemon does not know it, or, if no daemon was
+    asked, it has no resource. ``needed_by`` is the node that requires the package, or None.
+    """
     if known.asks_daemon and (node := known.node(name)) is not None:
         said = (
             "the package is not ready in that shard"

@@ -66,7 +66,9 @@ _PATCHES: Final = {
 
 
 def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
-    """Return the tip of a reason, with the command for it if there is one. ``permanent`` is True if a retry does not help."""
+    """Return the advice for a failure or a decision with this reason, and the command to follow the advice if there is one.
+    ``permanent`` is True if a retry does not help.
+    """
     advised = advice(reason, permanent=permanent).replace(_NAME, f" {name}`") or WAIT
     if reason == Reason.DISABLED_BY_SCRIPT:
         return f"{advised}: {_ASKED_AGAIN}"
@@ -117,9 +119,10 @@ def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool 
 
 
 def of_closing(name: str, closing: tuple[str, ...]) -> str:
-    """Return the remedy for a cycle that a package's ``spec.dependsOn`` closes by naming the packages ``closing``.
+    """Return the remedy for a dependency cycle that a package closes.
 
-    If ``closing`` is empty, the requirements of the packages themselves close the cycle.
+    ``closing`` are the packages in its ``spec.dependsOn`` that close the cycle. It is empty if the cycle exists without
+    ``spec.dependsOn``.
     """
     if not closing:
         return of_reason(name, Reason.DEPENDENCY_CYCLE)
@@ -136,7 +139,7 @@ def _member(member: Member) -> str:
 
 
 def of_hook(package: str, hook: str) -> str:
-    """Return the remedy if work waits for a hook that still runs."""
+    """Return the remedy for work that waits until a run of a hook has ended."""
     return (
         f"if it takes too long, read `wharfinger logs {package} --hook {hook}`; its run is stopped after --hook-timeout"
     )

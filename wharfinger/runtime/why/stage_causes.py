@@ -51,7 +51,7 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
 
 
 def is_being_brought(package: PackageSnapshot) -> bool:
-    """Return whether the wanted version is not loaded yet. Until it is loaded, the scheduler's snapshot is about the previous
+    """Return whether the wanted version is not loaded yet. Until then, the scheduler's snapshot still describes the previous
     version.
     """
     return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
@@ -109,7 +109,9 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
 
 
 def _removed_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
-    """Return the packages that need this package and are removed before it; empty if it does not wait for packages."""
+    """Return the dependents of the package that are removed or disabled before it. Return nothing if the package does not wait
+    for dependents.
+    """
     if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
         return ()
     node = known.node(package.name)

@@ -1,4 +1,4 @@
-"""The CEL functions, read from the text that lists them."""
+"""The CEL functions with their types, as read from the text that lists them."""
 
 from wharfinger.control_plane.cel.checking.functions import functions
 from wharfinger.control_plane.cel.library import functions as library

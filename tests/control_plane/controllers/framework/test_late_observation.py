@@ -1,4 +1,4 @@
-"""The annotation ``wharfinger.dev/observed-after``. The controller of a workload observes its changes with this delay."""
+"""The annotation ``wharfinger.dev/observed-after``: the time after which a controller observes a change of the workload."""
 
 import pytest
 import trio

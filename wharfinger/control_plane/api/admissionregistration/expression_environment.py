@@ -129,8 +129,8 @@ CONDITION, MESSAGE, ANNOTATION = (BOOL,), (STRING,), (STRING, NULL)
 
 
 def kept_type(kind: Type) -> Type:
-    """Return the type that a variable has in later expressions. Scalars, lists and maps keep their type; every other type
-    becomes dynamic.
+    """Return the type that later expressions see for a variable whose expression has the type ``kind``. Scalars, lists and maps
+    keep their type; every other type becomes dynamic.
     """
     if kind.kind == "list":
         return listed(kept_type(kind.params[0]))

@@ -125,7 +125,8 @@ def _rule_form_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[F
 def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
     """Compile a schema's rules, and return the errors; with ``suppressed``, the cost of a single rule is not limited.
 
-    ``uncorrelated`` is the path of the ancestor inside which values have no old value, or None.
+    ``uncorrelated`` is None, or the path of an outer schema inside which no value can be matched with its old value, so that
+    rules must not use ``oldSelf``.
     """
     types = Scope(scope.schema, root=scope.is_root or schemas.flag(scope.schema, schemas.EMBEDDED))
     if scope.is_broken or types.declared is None:
@@ -180,7 +181,7 @@ def cost_text(name: str, cost: int, limit: int) -> str:
 
 
 def total_errors(scope: RuleScope, path: str) -> list[FieldError]:
-    """Return the errors if all rules of a schema together cost too much."""
+    """Return the errors if the total cost of all rules in a schema is too high."""
     total = scope.total
     if total.total <= TOTAL_LIMIT:
         return []

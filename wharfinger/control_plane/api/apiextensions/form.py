@@ -36,7 +36,7 @@ class Spec:
 
     @property
     def preserves(self) -> bool:
-        """The member ``preserveUnknownFields``, which may no longer be true."""
+        """The member ``preserveUnknownFields``. An update may leave it true, but no write may set it to true."""
         return schemas.flag(self.document, "preserveUnknownFields")
 
     def schemas(self) -> list[JsonObject]:

@@ -42,7 +42,7 @@ def names_errors(names: JsonObject, path: str) -> list[FieldError]:
 
 
 def deprecation_errors(version: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a version's deprecation warning, which only a deprecated version may have."""
+    """Return the errors of the deprecation warning of a version. Only a deprecated version may have such a warning."""
     warning, field = version.get("deprecationWarning"), f"{path}.deprecationWarning"
     if not isinstance(warning, str):
         return []

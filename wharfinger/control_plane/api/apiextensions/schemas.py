@@ -37,12 +37,14 @@ class Place:
     """The reason why defaults are not allowed here, or ""."""
     in_meta: bool = False
     uncorrelated: str | None = None
-    """The path of the ancestor inside which values cannot be correlated with their old values, or None."""
+    """The path of the ancestor because of which values here cannot be correlated with their old values; None if they can be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """The checks that an update skips, because the old definition violated them or (``rule_costs``) the schema is unchanged."""
+    """The checks that an update skips. ``rule_costs`` is skipped because the schema is unchanged, the other checks because the
+    old definition violated them already.
+    """
 
     types: bool = False
     set_items: bool = False
@@ -58,7 +60,7 @@ class SchemaErrors:
     rules: list[FieldError] = field(default_factory=list)
 
     def merge(self, other: "SchemaErrors") -> None:
-        """Add all errors of another collection."""
+        """Add all errors of ``other`` to this collection."""
         self.plain += other.plain
         self.rules += other.rules
 

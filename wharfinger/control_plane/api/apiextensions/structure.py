@@ -169,7 +169,9 @@ def _validation(schema: JsonObject, path: str, *, skip_any: bool, skip_first: bo
 
 
 def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[FieldError]:
-    """Return the errors inside a branch. A branch may only restrict values; it may not declare types, defaults or list types."""
+    """Return the errors inside a branch of ``allOf``, ``anyOf``, ``oneOf`` or ``not``. A branch may only restrict values; it
+    may not declare types, defaults or list types.
+    """
     errors = _validation(schema, path, skip_any=skip_any, skip_first=False)
     items = schemas.items(schema)
     if items is not None:

@@ -39,7 +39,7 @@ _SCOPES: Final = ("Cluster", "Namespaced")
 
 @dataclass(frozen=True, slots=True)
 class _SkippedChecks:
-    """The checks that an update skips or limits because of the old definition."""
+    """The checks that an update skips, or makes less strict, because of the old definition."""
 
     schemas_needed: bool = True
     reviews_known: bool = True
@@ -86,7 +86,7 @@ def _approval_and_pruning_errors(new: JsonObject, old: JsonObject | None) -> lis
 
 
 def _asked(before: Spec) -> Asked:
-    """Return the checks that apply to the schemas of an update."""
+    """Return the checks of the schemas in an update. A check that the schemas ``before`` the update would fail is left out."""
     old = before.schemas()
 
     def lacking(node: JsonObject) -> bool:

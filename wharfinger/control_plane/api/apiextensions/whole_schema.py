@@ -28,7 +28,7 @@ class Asked:
     lenient: Leniency = field(default_factory=Leniency)
 
     def unchanged(self) -> "Asked":
-        """Return the checks for a schema that the update does not change: the cost of a single rule is not limited."""
+        """Return the checks for a schema that the update does not change. They do not limit the cost of a single rule."""
         return replace(self, lenient=replace(self.lenient, rule_costs=True))
 
 

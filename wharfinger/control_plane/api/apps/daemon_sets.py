@@ -41,7 +41,9 @@ def daemon_set_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def daemon_set_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed DaemonSet; invalid label values are allowed if the old selector had any."""
+    """Return the errors of a changed DaemonSet; if the old selector had invalid label values, the new one may have them,
+    too.
+    """
     return selector_immutable(new, old) + _errors(new, any_value=has_invalid_value(find(old, "spec", "selector")))
 
 

@@ -14,7 +14,9 @@ def revision_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def revision_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed revision; data is equal if its JSON text is equal, including the order of members."""
+    """Return the errors of a changed revision; its data must not change, and counts as changed even if only the order of
+    members differs.
+    """
     errors = _number_errors(new)
     return (
         errors

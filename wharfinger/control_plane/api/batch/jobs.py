@@ -192,7 +192,9 @@ def _restart_errors(spec: JsonObject, path: str) -> list[FieldError]:
 
 
 def job_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a changed Job: all errors of a new Job, and changes of immutable fields."""
+    """Return the errors of an updated Job: every error that a new Job could have, and an error for each changed immutable
+    field.
+    """
     spec, before = find_object(new, "spec"), find_object(old, "spec")
     prefixed = {NAME_LABELS[1], UID_LABELS[1]} <= template_labels(before).keys()
     any_value = has_invalid_value(before.get("selector"))

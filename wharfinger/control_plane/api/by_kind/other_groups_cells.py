@@ -25,7 +25,7 @@ _MAX_SECONDS: Final = 1 << 32
 
 
 def class_name(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Return the name, marked if the class is the default one."""
+    """Return the name of a class, followed by ``(default)`` if the class is the default one."""
     default = is_default_class(obj, INGRESS_MARKS if obj.get("kind") == "IngressClass" else STORAGE_MARKS)
     return f"{said(obj, 'metadata', 'name')} (default)" if default else said(obj, "metadata", "name")
 

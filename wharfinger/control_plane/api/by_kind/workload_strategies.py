@@ -38,7 +38,7 @@ def _new_job(obj: JsonObject, _view: ClusterView) -> JsonObject:
 
 
 def template_generation(obj: JsonObject) -> int:
-    """Return the number of template changes of a DaemonSet, which a deprecated annotation counts."""
+    """Return how often the template of a DaemonSet has changed. A deprecated annotation contains this number."""
     found = find(obj, "metadata", "annotations", TEMPLATE_GENERATION)
     return read_number(found, signed=True)[0] if isinstance(found, str) else 0
 

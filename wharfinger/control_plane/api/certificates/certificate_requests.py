@@ -42,7 +42,7 @@ _LASTING: Final = (*APPROVALS, "Failed")
 _STATUSES: Final = ("False", "True", "Unknown")
 _BEGIN: Final = re.compile(rb"-----BEGIN ([^\r\n-]+)-----")
 _MAX_ENDLESS: Final = 100
-"""The search for PEM blocks ends when the END lines of more types than this are missing."""
+"""The maximum number of types of PEM blocks without an END line. If a text has more, no further block in it is found."""
 _REQUEST: Final = "CERTIFICATE REQUEST"
 
 

@@ -72,7 +72,7 @@ class Mutation:
 
 
 class Policies(Protocol):
-    """The admission policies that have bindings, and the configured webhooks."""
+    """The interface for applying the admission policies that have bindings, and the configured webhooks, to writes."""
 
     def mutate_by_policies(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
         """Return the object with the changes of the mutating policies; None for a delete. Raises StatusError."""
@@ -81,12 +81,14 @@ class Policies(Protocol):
     def mutate(self, admission: "Admission", mutation: Mutation) -> JsonObject | None:
         """Return the object with the changes of the mutating webhooks; None for a delete.
 
-        Raises StatusError and VerdictsNeededError.
+        Raises StatusError if one of them refuses the write, and VerdictsNeededError if webhooks have to be called first.
         """
         ...
 
     def enforce(self, admission: "Admission") -> None:
-        """Refuse the write if a policy or a webhook refuses it. Raises StatusError and VerdictsNeededError."""
+        """Raise StatusError if a policy or a webhook refuses the write, and VerdictsNeededError if webhooks have to be called
+        first.
+        """
         ...
 
 
@@ -106,7 +108,7 @@ class Admission(msgspec.Struct, frozen=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     """Warnings for the client."""
     version: str = ""
-    """The version through which the kind is written; "" for the stored one."""
+    """The API version of the request, such as ``v1``; "" means the storage version of the kind."""
     policies: Policies | None = None
     """The policies and webhooks that may apply to the write; None if there are none."""
     asked: tuple[tuple[str, JsonValue], ...] = ()

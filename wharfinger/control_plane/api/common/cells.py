@@ -36,7 +36,7 @@ def text(*path: str, default: str = NONE) -> Cell:
 
 
 def said(obj: JsonValue, *path: str, default: str = "") -> str:
-    """Return the string or number at a path as text; the default if it is absent or empty."""
+    """Return the string or number at a path as text; ``default`` if the value is absent, empty, or of another type."""
     found = find(obj, *path)
     return (
         str(found) if isinstance(found, str | int | float) and not isinstance(found, bool) and found != "" else default
@@ -154,7 +154,7 @@ def format_selector(value: JsonValue) -> str:
 
 
 def with_more(shown: Iterable[str]) -> str:
-    """Return the first few items, and the number of the remaining ones."""
+    """Return a text with the first few items and the number of the remaining ones, such as ``a,b,c + 2 more...``."""
     everything = list(shown)
     first = ",".join(everything[:SHOWN])
     return f"{first} + {len(everything) - SHOWN} more..." if len(everything) > SHOWN else first

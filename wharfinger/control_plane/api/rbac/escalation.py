@@ -148,7 +148,7 @@ def _covers_path(held: Sequence[str], path: str) -> bool:
 
 
 def _compact(parts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the parts of rules; parts about resources that have only different verbs are merged into one."""
+    """Merge the parts of rules that differ only in their verbs. Parts with non-resource URLs are not merged."""
     found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for part in parts:
         rest = tuple(strings(part, field) for field in _FIELDS[:-1])

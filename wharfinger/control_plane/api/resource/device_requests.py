@@ -38,7 +38,7 @@ RequestNames = Mapping[str, frozenset[str]]
 
 
 def request_names(devices: JsonValue) -> RequestNames:
-    """Return the request names to which the rest of a claim may refer."""
+    """Return the names of the device requests to which the other fields of a ResourceClaim may refer."""
     return {
         text(request, "name"): frozenset(text(item, "name") for item in parts(request, "firstAvailable"))
         for request in parts(devices, "requests")

@@ -37,7 +37,7 @@ def _declared() -> Declared:
 
 
 def _map_of(value: Declared) -> Declared:
-    """Return the type of a map (from domains) of maps (from identifiers) to ``value``."""
+    """Return the type of a map whose keys are domains, and whose values are maps from identifiers to ``value``."""
     inner = Declared(mapped(STRING, value.type), 2, _MAX_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
         mapped(STRING, inner.type), 2, _MAX_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)

@@ -51,8 +51,8 @@ def provisioner_errors(name: str, field: str) -> list[FieldError]:
 def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
     """Return the errors of the terms that restrict the topology of volumes.
 
-    As in kube-apiserver, terms are compared with a list that begins with one empty entry for each term. Therefore each empty
-    term causes at least as many errors about duplicates as there are terms.
+    As in kube-apiserver, terms are compared with a list that begins with one empty entry for each term. Therefore an empty term
+    is reported as a duplicate of each of these entries.
     """
     errors: list[FieldError] = []
     known = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms)})

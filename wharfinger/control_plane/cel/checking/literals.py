@@ -11,7 +11,7 @@ from wharfinger.kube.patterns import pattern_problem
 
 
 def literal_issues(checked: Checked) -> list[Issue]:
-    """Return the errors in the constants of an expression."""
+    """Return the errors in the literals of an expression, such as an invalid pattern or duration."""
     found: list[Issue] = []
     for node in checked.types:
         if not isinstance(node, Call):
@@ -29,7 +29,7 @@ def literal_issues(checked: Checked) -> list[Issue]:
 
 
 def _mixed(checked: Checked, node: Node, *, exempt: bool) -> list[Issue]:
-    """Return the errors of lists and maps of mixed types, which only ``format`` accepts."""
+    """Return the errors of lists and maps whose parts differ in type. Only arguments of ``format`` may have such parts."""
     found: list[Issue] = []
     groups: list[list[tuple[Node, bool]]] = []
     if isinstance(node, ListNode) and not exempt:

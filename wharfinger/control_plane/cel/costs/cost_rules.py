@@ -138,7 +138,8 @@ def _joined(target: Operand | None, arguments: list[Operand], coster: Elements) 
 def _contained(more: Range, text: str) -> Rule:
     """Return the rule for a function that checks whether a network contains an address or another network.
 
-    ``more`` is added to the cost. An argument of the kind ``text`` must be parsed first, which has an additional cost.
+    ``more`` is added to the cost. If the type of the argument is ``text``, the argument must be parsed first, which has an
+    additional cost.
     """
 
     def rule(_target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:

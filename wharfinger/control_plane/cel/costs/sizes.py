@@ -1,4 +1,4 @@
-"""Sizes and costs as ranges, and the operands of calls."""
+"""The parts of a cost estimate for CEL expressions: sizes and costs as ranges, and the operands of calls."""
 
 import math
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Operand:
 
 
 class Elements(Protocol):
-    """A source of operands that represent the elements of lists."""
+    """The interface of objects that return an operand for the elements of a list operand."""
 
     def element(self, operand: Operand) -> Operand | None:
         """Return the operand that represents each element, or None if the operand is not a list."""

@@ -60,7 +60,7 @@ def _typed(function: Implementation, *types: str) -> Implementation:
 
 
 def _of_same_type(function: Implementation) -> Implementation:
-    """Adapt a function of two values of the same type."""
+    """Return an implementation that calls ``function`` if both values have the same type, and raises CelError otherwise."""
 
     def run(one: Value, other: Value) -> Value:
         kind = one.type_name if isinstance(one, Opaque) else ""
@@ -126,7 +126,7 @@ def _no_version(text: str) -> str:
 
 
 def _ip(value: Value) -> Value:
-    """Parse an address from a text, or return the address of a network."""
+    """Implement the CEL function ``ip``: parse an address from a text, or return the address of a CIDR."""
     if isinstance(value, Opaque):
         return cast("Function", _typed(cel_network.cidr_ip, "net.CIDR"))(value)
     return cast("Function", _read(cel_network.ip, _no_address))(value)

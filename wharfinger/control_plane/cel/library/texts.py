@@ -22,7 +22,7 @@ def texts(*values: Value) -> tuple[str, ...]:
 
 
 def whole(value: Value) -> int:
-    """Return a value that must be an int. Raises CelError."""
+    """Return the value if it is an int. Raises CelError for any other value."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise CelError(operations.NO_OVERLOAD)
     return int(value)

@@ -285,7 +285,7 @@ def _is_signed(word: Token) -> bool:
 
 
 def _balanced(function: str, terms: list[Node], ops: list[int]) -> Node:
-    """Return a balanced tree for a long chain of operators."""
+    """Return a balanced tree for a chain of terms that are joined by the same operator, such as ``a && b && c``."""
 
     def built(low: int, high: int) -> Node:
         if low == high:

@@ -48,7 +48,11 @@ def _missing(value: Value, field: str) -> CelError:
 
 
 def ranged(value: Value, *, pairs: bool) -> list[tuple[Value, ...]]:
-    """Return the bindings of each pass of a loop: the item or key; if ``pairs`` is true, the index or key and its value."""
+    """Return the values of the loop variables in each pass of a loop over a list or a map.
+
+    With one variable, this is the item of the list or the key of the map. With two (``pairs``), it is the index and the item,
+    or the key and its value.
+    """
     if isinstance(value, list | ListView):
         return list(enumerate(value)) if pairs else [(item,) for item in value]
     if isinstance(value, ObjectView | CelMap):

@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 class MadeError(Exception):
-    """A constructed value cannot be written as JSON."""
+    """A value that a CEL expression constructs cannot be written as JSON."""
 
 
 def document_of(value: Value) -> JsonValue:

@@ -17,8 +17,9 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""The functions whose error depends only on the type of the first operand: if it is one of these types (or of ``_ASKED``),
-the error does not name the function."""
+"""Functions, each with a set of types. If the type of the first operand is in the set or in ``_ASKED``, the error does not name
+the function; otherwise it does.
+"""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
 """If the first operand has one of these types, no error of a function in ``_TRAITS`` names the function."""
 _RECEIVERS: Final = frozenset(

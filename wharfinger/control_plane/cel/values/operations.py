@@ -94,7 +94,7 @@ def compare(one: Value, other: Value) -> int:
 
 
 def _whole(value: int, kind: type) -> Value:
-    """Return ``value`` as an int or a Uint, as ``kind`` states. Raises CelError if it does not fit in 64 bits."""
+    """Return ``value`` as an int, or as a Uint if ``kind`` is Uint. Raises CelError if it does not fit in 64 bits."""
     if kind is Uint:
         if not 0 <= value < 2**64:
             raise CelError("unsigned integer overflow")

@@ -93,7 +93,7 @@ def _read(words: list[str]) -> tuple[Type, list[str]]:
 
 
 class Bindings:
-    """The types that were inferred for type parameters so far; a failed check does not change them."""
+    """The types that were inferred for type parameters so far. A check that fails adds no types."""
 
     def __init__(self) -> None:
         self._found: dict[str, Type] = {}
@@ -143,7 +143,9 @@ class Bindings:
         return have.name == want.name
 
     def _binds(self, other: Type, parameter: Type) -> tuple[bool, bool]:
-        """Bind a parameter to a type if possible; return whether that succeeded, and whether the parameter was bound before."""
+        """Bind a type parameter to a type if possible. Return whether this succeeded, and whether the parameter had a type
+        before.
+        """
         if other == parameter:
             return True, True
         bound = self._found.get(parameter.name)

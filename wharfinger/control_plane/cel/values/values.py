@@ -149,6 +149,6 @@ Implementation: TypeAlias = object
 
 
 class Function(Protocol):
-    """The call signature of an implementation."""
+    """The type of a Python function that implements a CEL function."""
 
     def __call__(self, *arguments: Value) -> Value: ...

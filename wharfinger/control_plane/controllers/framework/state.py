@@ -276,5 +276,5 @@ class ClusterState:
 
 
 def _owners(record: Record | None) -> tuple[str, ...]:
-    """Return the uids of an object's owners; an object without owners is not decoded."""
+    """Return the UIDs of an object's owners. Only an object whose text contains owner references is decoded."""
     return owner_uids(record.obj) if record is not None and b'"ownerReferences"' in record.body else ()

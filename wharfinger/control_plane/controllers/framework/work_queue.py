@@ -54,7 +54,9 @@ class WorkQueue:
         return any(self._due)
 
     def add(self, controller: int, key: Key) -> None:
-        """Queue ``key`` as due now, or as due later if the work on this key has queued it too often (:data:`OWN_WAKES`)."""
+        """Queue ``key`` for now. If the work on this key has queued the same key too often (:data:`OWN_WAKES`), queue it for
+        later.
+        """
         item = (controller, key)
         if item != self._in_progress:
             self._own_wakes.pop(item, None)

@@ -83,9 +83,8 @@ def fits(pod: JsonObject, node: JsonObject, *, daemon: bool = False) -> bool:
     """Return whether a node fits a Pod (or a pod template).
 
     The node must have the labels of the Pod's node selector, be ready, and not be cordoned. The Pod must tolerate the node's
-    taints.
-    For a Pod of a DaemonSet (``daemon``), the node may be cordoned or not ready, and its ``node.kubernetes.io/`` taints are
-    ignored.
+    taints. For a Pod of a DaemonSet (``daemon``), the node may be cordoned or not ready, and its ``node.kubernetes.io/`` taints
+    are ignored.
     """
     wanted, labels = find_object(pod, "spec", "nodeSelector"), labels_of(node)
     if is_deleted(node) or any(labels.get(name) != value for name, value in wanted.items()):

@@ -145,7 +145,7 @@ class CronJobController:
 
 
 def job_of(cron: JsonObject, due: datetime) -> JsonObject:
-    """Return the Job for a scheduled time."""
+    """Return the Job that a CronJob creates for the scheduled time ``due``."""
     template = find_object(cron, "spec", "jobTemplate")
     metadata: JsonObject = {
         "name": f"{name_of(cron)}-{int(due.timestamp()) // 60}",

@@ -116,16 +116,16 @@ class DeploymentController:
         return sorted(owned, key=lambda one: (find_str(one, "metadata", "creationTimestamp"), name_of(one)))
 
     def _current_set(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
-        """Return the set of the current template."""
+        """Return the ReplicaSet that has the Deployment's current template; None if there is none."""
         wanted = _plain_template(deployment)
         return next((one for one in sets if _plain_template(one) == wanted), None)
 
     def _find_or_create(
         self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], *, make: bool = True
     ) -> JsonObject | None:
-        """Return the set of the current template, after an update of its revision and annotations.
+        """Return the ReplicaSet of a Deployment's current template. First update its revision and annotations.
 
-        If there is no such set, create it; if ``make`` is false, return None instead.
+        If there is no such ReplicaSet, create it; if ``make`` is false, return None instead.
         """
         new = self._current_set(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1
@@ -225,7 +225,7 @@ class DeploymentController:
         return any(one is not None and one != replicas_of(deployment) for one in desired)
 
     def _scale(self, key: Key, new: JsonObject | None) -> None:
-        """Distribute the Deployment's number of replicas over its sets, without taking a step of the rollout."""
+        """Distribute the Deployment's number of replicas over its ReplicaSets. This does not advance the rollout."""
         deployment = self._state.get(key)
         if deployment is None:
             return
@@ -264,7 +264,7 @@ class DeploymentController:
         self._state.record_event(deployment, _COMPONENT, "ScalingReplicaSet", message)
 
     def _clean_up(self, key: Key, new: JsonObject | None) -> None:
-        """Delete the oldest sets beyond the history limit once a rollout is complete or paused."""
+        """Once a rollout is complete or paused, delete the oldest ReplicaSets that exceed ``revisionHistoryLimit``."""
         deployment = self._state.get(key)
         if deployment is None or not (find(deployment, "spec", "paused") is True or complete(deployment)):
             return
@@ -297,7 +297,9 @@ class DeploymentController:
 
 
 def _plain_template(obj: JsonObject) -> JsonObject:
-    """Return the pod template of a Deployment or set, without the label ``pod-template-hash``, which only sets have."""
+    """Return the pod template of a Deployment or a ReplicaSet, without the label ``pod-template-hash``, which only ReplicaSets
+    have.
+    """
     template = find_object(obj, "spec", "template")
     labels = {name: value for name, value in labels_of(template).items() if name != HASH_LABEL}
     return {**template, "metadata": find_object(template, "metadata") | {"labels": labels}}

@@ -160,7 +160,7 @@ class JobController:
     def _verdict(
         self, job: JsonObject, status: JsonObject, active: Sequence[JsonObject], left: float | None
     ) -> list[Condition] | None:
-        """Return the conditions of a Job that is now finished, else None."""
+        """Return the conditions to set if the Job is finished now; None if it is not finished."""
         limit = find_int(job, "spec", "backoffLimit", default=6)
         restarts = sum(find_int(pod, "status", "containerStatuses", 0, "restartCount") for pod in active)
         if find_int(status, "failed") > limit or restarts > limit:

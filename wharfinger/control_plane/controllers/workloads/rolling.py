@@ -17,7 +17,7 @@ MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A set and its new number of replicas."""
+    """A ReplicaSet and its new number of replicas."""
 
     one: JsonObject
     replicas: int
@@ -37,7 +37,9 @@ def bounds(deployment: JsonObject) -> tuple[int, int]:
 
 
 def share(value: JsonValue, whole: int, *, up: bool) -> int:
-    """Return the count in ``value``: a number, or a percentage of ``whole``. An absent value is 25 %, an invalid one 0."""
+    """Return the count that ``value`` states: a number, or a percentage of ``whole``, which is rounded up or down. An absent
+    value means 25 %, an invalid one 0.
+    """
     if isinstance(value, int):
         return max(value, 0)
     text = value.removesuffix("%") if isinstance(value, str) else "25"

@@ -93,8 +93,8 @@ class StatefulSetController:
     # -- steps
 
     def _step(self, one: JsonObject, current: JsonObject, update: JsonObject) -> StatusError | None:
-        """Create, delete or replace as many Pods as ``podManagementPolicy`` allows now; return the error if the creation of a Pod
-        or a claim was refused.
+        """Create, delete or replace as many Pods as ``podManagementPolicy`` allows at this time. If the creation of a Pod or of
+        a claim was refused, return the error.
         """
         start = find_int(one, "spec", "ordinals", "start")
         wanted = min(replicas_of(one), MOST_PODS)

@@ -31,7 +31,7 @@ Fields = tuple[tuple[str, str, str], ...]
 
 
 def safe_encoded(number: int) -> str:
-    """Return a number's digits as characters that are used in generated names."""
+    """Encode the digits of a number as characters that may occur in generated names."""
     return "".join(GENERATED[ord(digit) % len(GENERATED)] for digit in str(number))
 
 

@@ -150,7 +150,7 @@ class ContainerRules:
 
 
 def image_space_errors(container: JsonObject, path: str) -> list[FieldError]:
-    """Return an error for white space around an image, which templates may have but pods may not."""
+    """Return an error for white space around the name of an image. It is allowed in pod templates, but not in pods."""
     image = text(container, "image")
     why = "must not have leading or trailing whitespace"
     return [] if image.strip() == image else [invalid(f"{path}.image", image, why)]

@@ -208,7 +208,7 @@ def _map(value: JsonValue) -> JsonObject:
 
 
 def _fill_counts(obj: JsonObject, **values: JsonValue) -> None:
-    """Set the fields that are missing or zero."""
+    """Set each of these fields to the given value if the field is missing or zero."""
     for name, value in values.items():
         if obj.get(name) in (None, 0):
             obj[name] = value

@@ -27,7 +27,7 @@ class _File:
 
     @property
     def folders(self) -> list[str]:
-        """Return the folders that contain the file; an empty list if they are more than ``_DEEPEST``."""
+        """Return the folders that contain the file; an empty list if there are more than ``_DEEPEST`` of them."""
         ends = [index for index, char in enumerate(self.path) if char == "/" and index]
         return [self.path[:end] for end in ends] if len(ends) <= _DEEPEST else []
 

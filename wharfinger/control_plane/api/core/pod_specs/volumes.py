@@ -31,7 +31,9 @@ _ORDER: Final = (
 )  # fmt: skip
 """The order in which kube-apiserver checks the sources. It validates the first source that is set, and refuses all others."""
 _SECOND_NAMES: Final[Mapping[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""The sources whose name in the error about a second source differs from their name in the API."""
+"""The names that kube-apiserver uses in the error about a second source, if they differ from the API's names for these
+sources.
+"""
 _JUDGED_NAMES: Final[Mapping[str, str]] = {"gcePersistentDisk": "persistentDisk"}
 _ISCSI_LENGTH: Final = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "

@@ -43,7 +43,7 @@ _VOLUMES: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-"""The warnings about volume sources, in upstream's order."""
+"""The warnings about volume sources, in the order of kube-apiserver."""
 _SPELLED: Final = {"storageos": "storageOS"}
 _NO_POD: Final = "a null labelSelector results in matching no pod"
 _BYTES: Final = ("memory", "ephemeral-storage")

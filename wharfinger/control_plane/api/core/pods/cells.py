@@ -92,9 +92,9 @@ def _summary(obj: JsonObject) -> _Summary:
 
 
 def _add_init_containers(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
-    """Evaluate the init containers up to the first that is not done, and return whether any init container is not done.
+    """Evaluate the init containers up to the first one that is not done. Return whether there is such a container.
 
-    The state is written to ``found``, and the restarts of sidecars to ``beside``.
+    The Pod's state is written to ``found``, and the restarts of sidecars to ``beside``.
     """
     sidecars, total = _sidecars(obj), len(objects(obj, "spec", "initContainers"))
     for index, container in enumerate(objects(obj, "status", "initContainerStatuses")):

@@ -116,7 +116,7 @@ def _violations(pod: JsonObject, standard: _Standard) -> list[Violation]:
 
 
 def _is_significant(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether a change of a Pod must be checked, because it changes an image or adds an ephemeral container."""
+    """Return whether a change of a Pod must be checked. Only changed images and new ephemeral containers need a check."""
 
     def images(pod: JsonObject, name: str) -> list[str]:
         return [text(container, "image") for container in parts(pod, "spec", name)]

@@ -87,7 +87,10 @@ def ports_of(service: JsonObject) -> list[JsonObject]:
 
 
 def give_addresses(service: JsonObject, spec: JsonObject, view: ClusterView) -> None:
-    """Set ``clusterIP`` and ``clusterIPs`` in ``spec``, whose ``ipFamilies`` must be set. Raises StatusError."""
+    """Set ``clusterIP`` and ``clusterIPs`` in ``spec``, one address for each of its ``ipFamilies``.
+
+    Raises StatusError if a requested address is not allowed or is taken.
+    """
     addresses = strings(service, "clusterIPs")
     if addresses[:1] == ["None"]:
         return

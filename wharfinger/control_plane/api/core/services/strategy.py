@@ -187,7 +187,7 @@ def _stack_errors(service: JsonObject, spec: JsonObject, old: JsonObject | None)
 
 
 def _match_families(service: JsonObject, spec: JsonObject) -> list[FieldError]:
-    """Add the families of requested addresses, and return the errors."""
+    """Add to ``ipFamilies`` the missing families of the addresses in ``clusterIPs``, and return the errors."""
     errors: list[FieldError] = []
     addresses = strings(service, "clusterIPs")
     for index, address in enumerate(addresses):

@@ -42,7 +42,7 @@ def _class_of(claim: JsonObject | None) -> str | None:
 
 
 def check_growth(admission: Admission) -> None:
-    """Refuse to expand a claim that is not bound or whose class does not allow it. Raises StatusError (403)."""
+    """Raise StatusError (403) if a PersistentVolumeClaim requests more storage, but is not bound, or its class forbids this."""
     if admission.subresource:
         return
     new, old = (find(claim, "spec", "resources", "requests", "storage") for claim in (admission.obj, admission.old))

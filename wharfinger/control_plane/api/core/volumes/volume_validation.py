@@ -126,7 +126,7 @@ SOURCES: Final[Mapping[str, tuple[str, Check]]] = {
     "storageos": ("storageos", _with_secret_namespace(POD_SOURCES["storageos"])),
     "csi": ("csi", _csi),
 }
-"""Member of ``spec`` → its name in errors, and its check; in upstream's order."""
+"""For each member of ``spec``: its name in errors, and the function that checks it. The order is that of kube-apiserver."""
 _MOUNTABLE: Final = frozenset(SOURCES) - {
     "hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"
 }  # fmt: skip
