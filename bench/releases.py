@@ -181,9 +181,9 @@ async def _drift(stage: Stage, packages: int) -> Ratio:
 
 
 async def _second_pass(packages: int) -> Ratio:
-    """Measure the check of an unchanged package against its installation, in this process.
+    """Measure a check of an unchanged package in this process, compared with the installation of the package.
 
-    Raises SystemExit if a check writes.
+    Raises SystemExit if a check writes to the cluster.
     """
     with tempfile.TemporaryDirectory() as name:
         async with open_world(Path(name)) as world:

@@ -44,7 +44,9 @@ Measured = Callable[[str], Awaitable[float]]
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure events at a steady rate against a share of a core, and events against code that only reads and parses them."""
+    """Measure the processor time of an event. Compare it with a share of a core that events at a steady rate may use, and with
+    the time of code that only reads and parses the events.
+    """
     rounds = 5 if long else 1
     each, parsed = f"an event of 5 KiB at {RATE}/s", "bare httpx and msgspec"
     steady = _median(RATE, _follow, rounds)

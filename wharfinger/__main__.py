@@ -161,7 +161,8 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose error for a wrong word suggests the nearest known word. Its subparsers have this class, too."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the error, and exit. For a wrong word, suggest the nearest known word, or else list all of them.
+        """Print the error, and exit. For an unknown word, suggest the nearest known word; if no known word is near, list all
+        known words.
 
         The exit code is 2; only `wharfinger diff` exits with 1, because its code 2 means that there are differences.
         """
@@ -247,7 +248,8 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
 
 
 def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot | None":
-    """Explain a package's state at a recorded time. Raises RecordingAnswerError.
+    """Explain a package's state at a recorded time; return None if the recording does not reach back so far. Raises
+    RecordingAnswerError.
 
     The function is passed to the part ``debug``, which must not import recordings.
     """
@@ -262,7 +264,8 @@ def _recorded_why(path: Path, name: str, at: "datetime") -> "ExplanationSnapshot
 
 
 def _recorded_history(path: Path, name: str) -> "HistorySnapshot | None":
-    """Return the events of a package in a recording. Raises RecordingAnswerError.
+    """Return the events of a package in a recording; None if the recording has no events of the package. Raises
+    RecordingAnswerError.
 
     The function is passed to the part ``debug``, which must not import recordings.
     """
@@ -424,8 +427,8 @@ def _add_verify(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 async def _open_judge(folder: Path, audit: "Callable[[JudgedRequest], None]") -> AsyncIterator[Path]:
     """Run an API server, and yield the path of its kubeconfig.
 
-    The server calls ``audit`` for every request, with the information whether the request was allowed. This function is passed
-    to the part ``runtime``, which must not import ``control_plane``.
+    The server calls ``audit`` for every request, with the information whether the request was allowed. ``_open_judge`` is
+    passed to the folder ``runtime``, which must not import ``control_plane``.
     """
     from wharfinger.control_plane.access.kubeconfig_file import new_token  # noqa: PLC0415 - only `package rights` needs it
     from wharfinger.control_plane.serving import parse_address, serve_control_plane  # noqa: PLC0415

@@ -17,7 +17,7 @@ class StdoutError(Exception):
 
 
 class _ClosedStdout(io.TextIOBase):
-    """Standard output that was closed before the start."""
+    """The replacement of a standard output that was closed before the program started: each write to it raises StdoutError."""
 
     encoding = "utf-8"
 

@@ -80,7 +80,9 @@ async def test_a_hanging_call_blocks_nothing_else(
 
 
 async def test_a_pause_outlives_the_rows_at_its_beginning(autojump_clock: MockClock, config: JsonObject) -> None:
-    """An upgrade during the pause replaces rows and baselines. Only an explicit resume ends the pause."""
+    """Rows that an upgrade removes and inserts during the pause are not corrected either. Only an explicit resume ends the
+    pause.
+    """
     async with drift_keeper() as keeper:
         key = await keeper.put(config)
         keeper.monitor.pause_corrections(OWNER)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'httpx:ResourceW
 
 
 class Clients:
-    """Writers and followers of one server."""
+    """Clients of one server: some write objects, and others (*followers*) list and watch them."""
 
     def __init__(self, seed: int, new: Callable[[], httpx.AsyncClient], opened: AsyncExitStack) -> None:
         self.story = Story()

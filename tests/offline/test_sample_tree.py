@@ -78,7 +78,7 @@ async def push(registry: RegistryAddress) -> None:
 
 @asynccontextmanager
 async def open_landscape(folder: Path) -> AsyncIterator[Landscape]:
-    """Start a registry, make the repositories, and copy the tree with the addresses of both."""
+    """Start a registry, make the repositories, and copy the tree with the addresses of the registry and the repositories."""
     repositories = folder / "repositories"
     repository(
         repositories / "dashboards", {"dashboards/nodes.yaml": config_map("nodes", "", cluster="${cluster}")}, "1.2.0"

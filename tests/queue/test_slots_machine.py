@@ -233,7 +233,9 @@ def test_a_withdrawal_can_grant_the_next_request_of_the_package() -> None:
 
 
 def test_one_return_can_grant_two_requests() -> None:
-    """The namespace of one request, and the source of the other one, already hold as many slots as their shares allow."""
+    """Two requests wait, although slots are free: the namespace of the first one and the source of the second one already have
+    as many slots as their shares allow. The returned slot belongs to both this namespace and this source.
+    """
     limits = SlotLimits(downloads=4)
     state, granted = after(
         Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),

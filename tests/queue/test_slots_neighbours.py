@@ -35,7 +35,9 @@ class Work:
 
 @dataclass
 class Neighbours:
-    """A model of the shell (`wharfinger.queue.slots`) with a virtual clock, which jumps from one event to the next."""
+    """A model of `wharfinger.queue.slots`, which passes events to the state machine of slots. Its clock is virtual, and jumps
+    from one event to the next.
+    """
 
     limits: SlotLimits
     until: int

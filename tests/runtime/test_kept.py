@@ -116,7 +116,9 @@ def test_a_users_helm_operation_is_reported_and_stays_until_the_package_changes(
 
 @pytest.mark.slow
 def test_an_interrupted_upgrade_is_continued_at_once(tmp_path: Path) -> None:
-    """After an interrupted upgrade, Helm itself refuses every later operation ("another operation is in progress")."""
+    """After an interrupted upgrade, Helm itself refuses every later operation ("another operation is in progress"). The daemon
+    marks the interrupted revision as failed, and makes the next revision immediately.
+    """
     second, third = ("secret/sh.helm.release.v1.app.v2", "secret/sh.helm.release.v1.app.v3")
     with installing(tmp_path) as (running, kubectl):
         install(tmp_path, kubectl)

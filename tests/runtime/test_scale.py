@@ -46,7 +46,9 @@ class DesiredPackage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of `measure`: the tasks that each good package ran, and the CPU time for each good package, in seconds."""
+    """The result of `measure`: the tasks that each good package (one that does not fail) ran, and the CPU time for each good
+    package, in seconds.
+    """
 
     tasks: list[str]
     cpu_s: float

@@ -83,7 +83,7 @@ class Story:
         return self.opinions.get(name, Opinion())
 
     def tell(self, change: Change) -> Rewired | None:
-        """Apply a change, and return its effect on the topology, or None if the change was refused."""
+        """Apply a change to the graph of nodes. Return how this changes the topology, or None if the change was refused."""
         if isinstance(change, Node):
             name, nodes = change.name, {**self.nodes, change.name: change}
             try:

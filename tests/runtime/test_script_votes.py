@@ -63,7 +63,9 @@ def refused(world: World) -> bool:
 
 
 async def installed(ground: Ground, folder: Path) -> str:
-    """Run a daemon that installs both modules, and stop it. Return the uid of the ConfigMap of ``scripted``."""
+    """Run a daemon that installs the Modules ``dns`` and ``scripted``, and stop it. Return the uid of the ConfigMap of
+    ``scripted``.
+    """
     config = f'cd "{folder}"\nwhile [ -e held ]; do sleep 0.02; done\n[ ! -e broken ]'
     async with ground.open_world() as world:
         await world.repository()

@@ -120,6 +120,27 @@ async def test_a_git_commit_can_be_installed_as_a_version(tmp_path: Path) -> Non
         assert await world.config_map("prod", "a") is not None
 
 
+async def test_a_package_from_git_can_be_pinned_to_its_digest(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "packages")
+    commit(folder, {"web/a.yaml": manifest("a")}, "v1.0.0")
+    async with open_world(tmp_path) as world:
+        for name in ("dev", "test"):
+            await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        await world.client.create(source({"git": {"url": f"file://{folder}", "tags": "v{version}"}}))
+        await world.create("prod", "shop")
+        obj = await world.until_state("prod", "shop", "Ready")
+        pinned: JsonObject = {"packageDigest": find_str(obj, "status", "currentVersion", "digest")}
+        await world.create("dev", "pinned", more=pinned)
+        await world.until_state("dev", "pinned", "Ready")
+        commit(folder, {"web/a.yaml": manifest("b")}, "v1.0.0")
+        await world.create("test", "late", more=pinned)
+        late = await world.until_state("test", "late", "Failed")
+        assert "for this version, the source now has the digest sha256:" in find_str(
+            late, "status", "summary", "message"
+        )
+        assert await world.config_map("test", "b") is None
+
+
 async def test_an_archive_is_installed_only_with_the_expected_digest(tmp_path: Path) -> None:
     data = pack_folder(write(tmp_path / "plain", {"a.yaml": manifest("a")}))
     (tmp_path / "files").mkdir()

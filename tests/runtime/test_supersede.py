@@ -61,7 +61,9 @@ async def until_over(stalled: Stalled, name: str, how: str) -> None:
 
 
 class Watch:
-    """The task runs before the operations were superseded, and the processes that were still alive when the next task began."""
+    """A record of two things: the runs of tasks that began before the operations were superseded, and the processes that were
+    still alive when the next task began.
+    """
 
     def __init__(self, stalled: Stalled, how: str) -> None:
         self.stalled = stalled

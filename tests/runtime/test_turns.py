@@ -98,7 +98,7 @@ def failing(folder: Path) -> Path:
 
 
 async def attempted(world: World, folder: Path, number: int) -> None:
-    """Wait until the hook of ``crit`` is running in this attempt."""
+    """Wait until the attempt ``number`` to run the hook of ``crit`` has begun."""
     count = folder / "count"
     await until_true(
         lambda: attempts(world, "crit") == number and count.exists() and count.read_text() == f"{number}\n"
@@ -257,7 +257,7 @@ async def off(world: World, name: str) -> None:
 
 
 async def missed(world: World, *, enabled: bool) -> None:
-    """Set ``spec.enabled`` of the suspended Module ``mid``, and wait until the scheduler knows the change."""
+    """Set ``spec.enabled`` of the Module ``mid`` while it is suspended, and wait until the scheduler knows the change."""
     await world.change("", "mid", {"enabled": enabled})
     await world.until("", "mid", looked_at(world, "mid", bool))
     await until_true(lambda: world.runtime.scheduler.unwanted("mid") is not enabled)

@@ -43,7 +43,7 @@ _AGAIN_OF = {
     Reason.VERSION_LOOKUP_FAILED: "when the resource changes, or after a restart of the daemon",
     Reason.DEPENDENCY_CYCLE: "when the resource changes, or on request",
     Reason.DYNAMICALLY_DISABLED: "when spec.enabled changes",
-    Reason.DISABLED_BY_DEFAULT: "when spec.enabled changes",
+    Reason.DISABLED_BY_DEFAULT: "when the resource changes, or when a global hook enables the package",
     Reason.DISABLED_BY_HOOK: "when spec.enabled changes, or when the hook enables the package",
     Reason.DISABLED_BY_SCRIPT: "when an input of the script changes, such as the settings, or on request",
     Reason.SCRIPT_ERROR: "when an input of the script changes, every ten minutes, or on request",
@@ -52,8 +52,8 @@ _AGAIN_OF = {
     Reason.ROLLED_BACK: "when the resource changes, or on request",
     Reason.WORKLOAD_FAILED: "automatically, when the workload changes, and after growing pauses",
     Reason.INTERNAL: (
-        "after a bug in a reconciliation: automatically, with growing pauses; after a bug in a task: when an input of the "
-        "package changes, after ten minutes, or on request"
+        "after a bug while the daemon reads the resource: automatically, with growing pauses; after a bug in a task: when an "
+        "input of the package changes, after ten minutes, or on request"
     ),
 }
 """The events that lead to another attempt, for reasons for which the text in _AGAIN is not correct."""
@@ -67,7 +67,14 @@ def pages() -> dict[str, str]:
 def commands() -> str:
     """Return the page of commands: the help of each command, as printed in a terminal of 100 columns."""
     os.environ["COLUMNS"] = "100"
-    parts = ["# Commands\n", NOTE, "[The command line](../command-line.md) describes the commands by topic.\n"]
+    parts = [
+        "# Commands\n",
+        NOTE,
+        (
+            "[The command line](../command-line.md) describes the commands by topic. If the help of a command does not mention "
+            "the exit code 2,\nthis code means wrong usage.\n"
+        ),
+    ]
     for name, parser in sorted(_parsers(build_parser("*"), "wharfinger")):
         parser.prog = name
         parts.append(f"## {name}\n\n```\n{parser.format_help().rstrip()}\n```\n")

@@ -36,7 +36,7 @@ _PATHS: Final = ("ca_file", "client_certificate", "client_key")
 
 
 def arguments(kubeconfig: Path | None, context: str, certificates: Path) -> tuple[str, ...]:
-    """Return the arguments of the program."""
+    """Return the command-line arguments with which this program reads the given connection."""
     return "" if kubeconfig is None else str(kubeconfig), context, str(certificates)
 
 

@@ -1,4 +1,4 @@
-"""The check of CustomResourceDefinitions by the rules of the embedded control plane, which need not run for this."""
+"""The check of CustomResourceDefinitions by the rules of the embedded control plane, without running the control plane."""
 
 from functools import cache
 

@@ -112,7 +112,7 @@ def _process_authority() -> str:
 def assemble(
     storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
 ) -> ControlPlane:
-    """Assemble the parts without starting any of them."""
+    """Make the parts of a control plane without starting any of them."""
     catalog, signals = Catalog(), ChangeSignals()
     backend = Backend(storage, catalog, now, randomness)
     definitions = DefinitionController(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))

@@ -115,8 +115,8 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "--all",
         action="store_true",
         dest="everything",
-        help="also print the events by which an earlier decision was carried out, such as queued tasks and completed "
-        "steps of operations",
+        help="also print the events that only carry out a decision, such as the queuing of a task or the end of a step of an "
+        "operation",
     )
     _add_recording(
         parser,
@@ -199,9 +199,10 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 def add_statistics(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger statistics`."""
     parser.description = (
-        "Print the counters of a running daemon: its tasks by state; the limits on downloads, renders, runs of hooks, "
-        "loads of packages and API calls, with the number of requests that wait for each; the packages that delay others "
-        "until their custom resource definitions are established; the watches, schedules and workers of hooks; and the store of "
+        "Print the counters of a running daemon: its tasks by state; the slots for downloads, renders, runs of hooks, "
+        "loads of packages and API calls, with the number of requests that wait for a slot; the packages for whose custom "
+        "resource definitions all other packages wait; the watches and schedules of hooks; the objects of releases; the worker "
+        "processes; and the store of "
         "downloaded packages. With -o prometheus, print the metrics of the daemon and those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)

@@ -54,8 +54,8 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger mcp`."""
     parser.description = (
         "Serve read-only tools for AI agents over stdin and stdout (Model Context Protocol). The tools why, plan, graph, "
-        "history and diff give the same answers as the commands of these names. Secrets are masked. The command needs the "
-        "extra [mcp]. Exit code 0: the client closed stdin; 1: the extra is not installed."
+        "history and diff give the same answers as the commands of these names, but at most 100,000 characters. Secrets are "
+        "masked. The command needs the extra [mcp]. Exit code 0: the client closed stdin; 1: the extra is not installed."
     )
     parser.add_argument(
         "--root",
@@ -92,7 +92,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 class Tools:
-    """The tools. A model reads their docstrings as descriptions."""
+    """The tools of the MCP server. A language model gets their docstrings as descriptions."""
 
     def __init__(self, socket: Path, root: Path, planned: Planned) -> None:
         self._socket = socket

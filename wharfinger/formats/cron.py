@@ -60,7 +60,7 @@ _ITEM: Final = re.compile(r"(?:[*?]|(?P<low>\w{1,3})(?:-(?P<high>\w{1,3}))?)(?:/
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the six fields: its name, its range of numbers, and the words that may replace numbers."""
+    """One of the six fields of a crontab: its name, its range of numbers, and the words that may replace numbers."""
 
     name: str
     lowest: int
@@ -243,7 +243,9 @@ def _offset(moment: datetime, zone: tzinfo) -> timedelta:
 
 
 def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta, zone: tzinfo) -> datetime:
-    """Return the second at which the clock changes; ``before`` has the given ``offset``, and ``after`` has another one."""
+    """Return the first second that has another UTC offset than ``offset``. It lies between ``before``, which has this offset,
+    and ``after``, which has another one.
+    """
     before = before.replace(microsecond=0)
     while after - before > _SECOND:
         middle = before + (after - before) // 2 // _SECOND * _SECOND
@@ -263,8 +265,8 @@ def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:
 
 
 def _last_repeated(moment: datetime, length: timedelta, zone: tzinfo) -> datetime:
-    """Return the last second of the period, around ``moment``, in which a clock in this zone repeats times because it was set
-    back. The period ends less than ``length`` after ``moment``.
+    """Return the last second of the repeated period that contains ``moment``. In this period, a clock in this zone shows the
+    same times again, because it was set back. The period ends less than ``length`` after ``moment``.
     """
     inside, beyond = moment, moment + length
     while beyond - inside > _SECOND:

@@ -61,7 +61,7 @@ def is_label_name(name: str) -> bool:
 
 
 def number_text(value: float) -> str:
-    """Return a number in the format's notation."""
+    """Return a number in the notation of the exposition format."""
     if isinstance(value, int):
         return str(value)
     if math.isfinite(value):

@@ -164,7 +164,9 @@ def _read_alternative(part: str, text: str) -> tuple[_Interval, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """The version in a comparator: the number of its given parts, and its lowest point."""
+    """The version in a comparator, such as ``1.2`` in ``>=1.2``. ``parts`` is the number of its parts that are given, and
+    ``point`` is the lowest version that it matches.
+    """
 
     parts: int
     point: Point

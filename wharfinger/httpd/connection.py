@@ -121,7 +121,9 @@ class Connection:
                 await self._stream.aclose()
 
     async def _serve(self) -> bool:
-        """Serve as long as requests arrive in time; return whether one arrived just when the wait for it was cancelled."""
+        """Serve as long as requests arrive in time. Return whether a request arrived just when the wait for it was cancelled;
+        if so, the caller goes on serving.
+        """
         with self._patience:
             while await self._exchange():
                 if self._h11.our_state is h11.DONE:
@@ -196,9 +198,9 @@ class Connection:
         return Request(head.method, head.target.path, head.target.query, head.headers, body, self.peer)
 
     async def _receive_up_to(self, size: int) -> None:
-        """Receive until ``size`` bytes are there, or the client sends no more. In the latter case, h11 parses the request.
+        """Receive until ``size`` bytes are there, or the client sends no more.
 
-        Raises RefusedRequestError (408).
+        If there are fewer bytes at the end, the caller lets h11 parse the request. Raises RefusedRequestError (408).
         """
         pieces, missing = [self._data], size - len(self._data)
         with trio.move_on_after(self._limits.body_read_s) as patience:

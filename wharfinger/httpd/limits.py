@@ -52,7 +52,9 @@ class HttpLimits:
     time that clients can use up with such connections.
     """
     closed_pause_s: float = 0.0
-    """Like ``useless_pause_s``, but for connections that the server has closed because of ``of_process``."""
+    """The pause that a connection causes if the server has closed it because of ``of_process``; otherwise as
+    ``useless_pause_s``.
+    """
     piece_pause_s: float = 0.0
     """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times
     this value.

@@ -1,4 +1,4 @@
-"""Check that the libraries of the extra ``wharfinger[embedded]`` are installed; the embedded control plane needs them."""
+"""The check that the libraries of the extra ``wharfinger[embedded]`` are installed. The embedded control plane needs them."""
 
 from importlib.util import find_spec
 from typing import Final

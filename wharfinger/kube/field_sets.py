@@ -214,7 +214,7 @@ def _value_text(value: JsonValue) -> str:
 
 
 def _checked(text: str) -> str:
-    """Return a path element with its JSON in canonical form."""
+    """Return the text of a path element, such as ``k:{"name":"web"}``, with its JSON in canonical form."""
     kind, rest = text[:2], text[2:]
     if kind not in _KINDS:
         raise FieldSetError(f"fieldsV1: {text!r} is not a path element")

@@ -1,4 +1,4 @@
-"""Check that a kubeconfig file was written by an embedded control plane, and may be replaced when one starts again."""
+"""The check that a kubeconfig file was written by an embedded control plane, so that the next one may replace the file."""
 
 from contextlib import suppress
 from pathlib import Path

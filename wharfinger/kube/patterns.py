@@ -130,7 +130,7 @@ class _Reader:
                 raise GoPatternError("expression nests too deeply", self._pattern)
 
     def _flags(self, start: int) -> bool:
-        """Read ``(?…``; return whether a group was opened."""
+        """Read ``(?`` and the name or flags after it. Return whether a group was opened: by ``(?i:``, but not by ``(?i)``."""
         pattern = self._pattern
         for prefix, shortest in (("(?P<", 5), ("(?<", 4)):
             if pattern.startswith(prefix, start) and len(pattern) - start >= shortest:
@@ -169,8 +169,8 @@ class _Reader:
     def _repeat(self, start: int, last: int, times: int) -> None:
         """Apply a repetition to the operand on top of the stack.
 
-        The operator of the repetition begins at ``start``. ``last`` is the start of another such operator directly before it,
-        or -1.
+        The operator of the repetition begins at ``start``. ``last`` is the position of the repetition operator directly before
+        it; -1 if there is none.
         """
         if self._pattern.startswith("?", self._at):
             self._at += 1

@@ -16,7 +16,7 @@ USUAL_BYTES: Final = 8 * 1024 * 1024
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 """The memory limit for a pattern whose program does not fit into USUAL_BYTES; four programs with this limit are cached."""
 MAX_SEEN: Final = 2**32
-"""The bytes of text that all searches of one ``found`` may read together: several seconds of work."""
+"""The limit on the bytes of text that all searches of one call of ``found`` read together, which takes several seconds."""
 
 
 class TooLongError(ValueError):

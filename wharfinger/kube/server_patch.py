@@ -78,7 +78,7 @@ class _Work:
         return _copy(value, 0, self.walked)
 
     def in_order(self) -> JsonValue:
-        """Sort the members of the objects on the paths of operations, and return the document."""
+        """Return the document, after sorting the members of each object through which the path of an operation led."""
         for obj in self.walked.values():
             members = sorted(obj.items())
             obj.clear()
@@ -136,8 +136,8 @@ class _Work:
             self.walked[id(here)] = here
 
     def _walk_all(self, here: JsonValue) -> None:
-        """Remember a value that a ``test`` operation read, and all objects in it: their members are sorted at the end, like
-        those of the objects on a path.
+        """Remember a value that a ``test`` operation read, and all objects in it. When the patch is done, the members of these
+        objects are sorted, like the members of the objects on the path of an operation.
         """
         self._walk(here)
         for inner in here.values() if isinstance(here, dict) else here if isinstance(here, list) else ():

@@ -40,8 +40,8 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
         help="remove entries that were not used for a long time",
         description="Remove the entries of the build cache (sources and results) that were not used during the last "
         "--unused-days days. Then remove the least recently used entries until the size of the cache is at most --max-mib. A "
-        "source that was used within the last three hours is kept, because a build may be reading it. Exit code 0: done; "
-        "1: something could not be removed.",
+        "source that was used within the last three hours is kept, because a build may be reading it. Downloaded packages are "
+        "never removed, and do not count towards --max-mib. Exit code 0: done; 1: something could not be removed.",
     )
     gc.add_argument(
         "--max-mib",

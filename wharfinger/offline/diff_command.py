@@ -177,7 +177,7 @@ async def _both(base: OfflineOptions, options: OfflineOptions, tools: Tools, *, 
 
 
 async def _base(options: OfflineOptions, against: str) -> OfflineOptions:
-    """Return the options for the build of the other side. Raises SourceError."""
+    """Return the options that build the other side of the diff: the folder or git revision ``against``. Raises SourceError."""
     root, repository = await trio.to_thread.run_sync(_places, options)
     limit: Path | None = None
     if await trio.Path(against).is_dir():
@@ -206,8 +206,8 @@ def _has_package(options: OfflineOptions) -> bool:
 
 
 def _counterparts(options: OfflineOptions, root: Path, other: Path) -> list[Path]:
-    """Return the paths that correspond to the given ones on the other side of the comparison, without those that do not exist
-    there. Blocking.
+    """Return the paths on the other side of the diff that correspond to the paths of ``options``. Paths that do not exist there
+    are left out. Blocking.
     """
     return [there for path in options.paths if (there := other / path.resolve().relative_to(root)).exists()]
 
@@ -227,7 +227,9 @@ def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
 
 
 def _places(options: OfflineOptions) -> tuple[Path, Path | None]:
-    """Return the root of the paths, and the git repository in which they lie. Blocking. Raises SourceError, TreeError."""
+    """Return the root of the paths, and the git repository in which they lie (None if they lie in no repository). Blocking.
+    Raises SourceError, TreeError.
+    """
     given = options.config.root
     root = given.resolve() if given is not None else root_of(*options.paths)
     for path in options.paths:

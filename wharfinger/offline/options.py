@@ -64,7 +64,7 @@ class OfflineOptions:
 
 
 def add_path(parser: argparse.ArgumentParser) -> None:
-    """Add the paths of the tree."""
+    """Add the argument for the paths of the tree."""
     parser.add_argument(
         "paths",
         type=path_option,
@@ -76,7 +76,7 @@ def add_path(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
-    """Add the filters."""
+    """Add the argument ``--filter``, which limits a build to some objects."""
     parser.add_argument(
         "--filter",
         action="append",

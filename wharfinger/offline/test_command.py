@@ -90,7 +90,9 @@ def test(args: argparse.Namespace) -> int:
 
 
 def _targets(options: OfflineOptions, files: list[Path]) -> list[_Target]:
-    """Return the targets with their tests: those in the given files, or else those of each path. Raises CaseFileError."""
+    """Return the packages, charts and trees to build, each with its tests. The tests are read from ``files`` or, if there are
+    no such files, from the test files of each path. Raises CaseFileError.
+    """
     packages, trees = packages_and_trees(options.paths)
     groups = [*([path] for path in packages), *([trees] if trees else [])]
     if files and len(groups) > 1:

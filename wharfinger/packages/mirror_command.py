@@ -151,7 +151,7 @@ def _all_settings(texts: list[str]) -> dict[str, JsonObject]:
 
 
 def _settings(text: str) -> tuple[str, JsonObject]:
-    """Read the argument ``NAME=FILE`` and the settings in the file. Raises AddressError and StoreError."""
+    """Return the name in the argument ``NAME=FILE``, and the settings in the file. Raises AddressError and StoreError."""
     name, equals, file = text.partition("=")
     if not is_repository(name) or not equals or not file:
         raise AddressError(f"--settings {text[:200]!r}: expected NAME=FILE, such as web=web-settings.yaml")

@@ -71,7 +71,7 @@ class Seen:
 
 
 def belonging(seen: Iterable[Seen], mark: Mark) -> list[Seen]:
-    """Return the processes that belong to ``mark``, zombies included, except a held leader. Pure."""
+    """Return the processes that belong to ``mark``, zombies included. The leader is left out if the mark is ``held``. Pure."""
     return belonging_to_each(seen, [mark])[0]
 
 

@@ -83,7 +83,9 @@ class Killing:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """SIGKILL was sent to all processes, but the leader has not ended yet. The timer fires after DYING_S seconds."""
+    """The state after SIGKILL was sent to all processes, while the leader has not ended yet. The timer fires after DYING_S
+    seconds.
+    """
 
     ending: Ending | None
     pipes: int
@@ -149,14 +151,14 @@ Event = LeaderExited | PipeClosed | OutputExceeded | CancelRequested | TimerFire
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """The effect of setting the timer, in place of the previous one: TimerFired arrives after ``seconds``."""
+    """Set the timer, in place of the previous one, so that TimerFired arrives after ``seconds``."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class HastenTimer:
-    """The effect of making sure that TimerFired arrives after ``seconds`` at the latest."""
+    """Shorten the time of the timer if necessary, so that TimerFired arrives after ``seconds`` at the latest."""
 
     seconds: float
 
@@ -342,7 +344,9 @@ def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushi
 
 
 def _cause(ending: Ending | None, event: OutputExceeded | CancelRequested) -> Ending | None:
-    """Return the ending to report for a run that was ending already when ``event`` came; None if the run was cancelled."""
+    """Return the ending to report for a run that was ending already (as ``ending``) when ``event`` came. Return None if the run
+    was cancelled.
+    """
     if isinstance(event, CancelRequested):
         return None
     return Ending.OUTPUT_LIMIT if ending is Ending.EXITED else ending

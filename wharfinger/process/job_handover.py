@@ -47,7 +47,9 @@ class JobHandover(Generic[AnyJob]):
         self._is_closed = False
 
     async def send(self, job: AnyJob) -> None:
-        """Wait until a slot takes the request. If the handover is closed, shut the request down instead."""
+        """Wait until a slot takes the request. If the handover is closed, report the shutdown to the request's caller
+        instead.
+        """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._has_given(job):
             return
@@ -105,7 +107,9 @@ class JobHandover(Generic[AnyJob]):
         return True
 
     def close(self) -> None:
-        """Hand over no more requests: waiting requests are shut down, and waiting slots get trio.EndOfChannel."""
+        """Hand over no more requests. Requests that wait for a slot are shut down, and slots that wait for a request get
+        trio.EndOfChannel.
+        """
         self._is_closed = True
         for sender in self._senders:
             if sender.job is not None:

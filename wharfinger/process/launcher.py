@@ -33,7 +33,7 @@ _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/b
 
 
 def launched(command: Command, limits: Limits) -> tuple[str, ...]:
-    """Return the command line that runs ``command`` as its user, in its wrapper, within ``limits``.
+    """Return the command line that runs ``command`` as its user, in its sandbox (``command.wrapper``), and within ``limits``.
 
     This is the command's own command line if the command needs no launcher. Raises SpawnError if a launcher is not installed.
     """

@@ -168,7 +168,7 @@ def _owner_lives(entry: LedgerEntry, this_boot: str) -> bool:
 
 
 def boot_id() -> str:
-    """Return the ID of the machine's current boot (random(4)), from which start times count."""
+    """Return the ID of the machine's current boot (random(4)). The start times of processes are counted from the boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 MARKER: Final = "WHARFINGER_RUN"
-"""The environment variable that marks every child: the tokens of its runs, outermost first, joined by ``:``."""
+"""The environment variable that marks every child. Its value is the tokens of the runs to which the child belongs, the
+outermost first, joined by ``:``.
+"""
 
 MARKER_BYTES_MAX: Final = 1024
 """The length of the longest chain of tokens that is passed on. It is enough for about thirty nested runs; more than that can

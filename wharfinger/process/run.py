@@ -59,7 +59,9 @@ PUMPED_BYTES: Final = 16 * 1024
 processes them.
 """
 BUSY_S: Final = 0.001
-"""If a sink needs longer than this for a piece of output, it gets the next piece only after a pause as long as it needed."""
+"""If a sink takes longer than this, in seconds, for a piece of output, a pause follows before it gets the next piece. The pause
+is as long as the sink took for the last piece.
+"""
 SWEEP_S: Final = 5.0
 """The time limit of one sweep. Processes that remain then are counted in the outcome, and the run stays in the ledger."""
 SPAWN_TRIES: Final = 6
@@ -232,7 +234,9 @@ class Run:
                 assert_never(effect)
 
     def _signal_group(self, number: signal.Signals) -> None:
-        """Send a signal to the group. The leader is not reaped, so no other group can have its number."""
+        """Send a signal to the process group of the run. The group's leader is not reaped yet, so no other group can have the
+        same number.
+        """
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.child.mark.pid, number)
 

@@ -52,7 +52,9 @@ class SharedSweep:
         return result
 
     async def _conduct(self) -> None:
-        """Sweep once for all waiting runs, and wake the tasks of the runs whose sweep is complete."""
+        """Perform one round of sweeping (ending leftover processes) for all waiting runs, and wake the tasks of the runs whose
+        sweep is complete.
+        """
         self._conducted = True
         try:
             await trio.lowlevel.checkpoint()  # runs that are added in this turn of the loop join this round

@@ -92,7 +92,9 @@ class Adopted:
         """Do nothing. `Spawned.reaped` records the exit status in Popen, and an adopted child has no Popen object."""
 
     def reap_when_dead(self) -> None:
-        """Wait until the child has ended, and reap it. Blocking, for as long as the child hangs in the kernel."""
+        """Wait until the child has ended, and reap it. Blocking: a child that hangs in the kernel blocks the caller until it
+        ends.
+        """
         with suppress(ChildProcessError):
             os.waitpid(self.mark.pid, 0)
 
@@ -207,7 +209,7 @@ def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessL
 
 
 def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
-    """Kill a child that was started but cannot be supervised."""
+    """Kill a child process that was started but cannot be supervised, and everything that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)
     sweep([Mark(token, popen.pid, held=True, uid=uid)], ABORT_SWEEP_S)

@@ -201,8 +201,8 @@ def _parts(found: Found) -> Iterator[Found]:
 
 
 def _kill_pinned(found: Found) -> None:
-    """Pin the processes by a pidfd each, so that their numbers refer to no others. Then check the processes again, kill them,
-    and wait for at most PATIENCE_S until they are dead.
+    """Open a pidfd for each process, so that its pid cannot mean another process by now. Then check the processes again, kill
+    them, and wait for at most PATIENCE_S until they are dead.
     """
     with ExitStack() as stack:
         pins: dict[int, int] = {}

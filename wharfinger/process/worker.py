@@ -30,7 +30,7 @@ from wharfinger.process.output import TailBuffer
 from wharfinger.process.run import Run, read_some, start, write_all
 
 DRAIN_S: Final = 1.0
-"""The time, in seconds, for which processes that a worker started may outlive it."""
+"""The time, in seconds, after the exit of a worker until the processes that it started are killed."""
 _SETTLE_S: Final = 0.0005
 STDERR_BYTES: Final = 64 * 1024
 """The number of bytes that are kept from the end of a worker's stderr."""
@@ -126,7 +126,7 @@ class Worker:
             self._over.set()
 
     def leave(self) -> None:
-        """End the worker, because its block was left."""
+        """End the worker, because the ``async with`` block of `open_worker` was left."""
         self._left.set()
         for fd in (None if self._input_ended else self._run.child.stdin, self._run.child.stdout):
             if fd is not None:

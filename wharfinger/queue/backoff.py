@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """Delays in seconds. After ``n`` failures in a row, the delay is ``initial_s * factor ** (n - 1)``, changed at random by up
-    to the fraction ``jitter``. No delay exceeds ``max_s``.
+    """Delays in seconds. After ``n`` failures in a row, the delay is ``initial_s * factor ** (n - 1)``, but at most
+    ``max_s / (1 + jitter)``. This delay is then changed at random by up to the fraction ``jitter``. So no delay exceeds
+    ``max_s``.
     """
 
     initial_s: float = 15.0

@@ -18,8 +18,8 @@ DUPLICATE: Final = "the same task is already waiting"
 
 @record
 class Enqueued:
-    """A task is offered. ``task`` is its number, which was never used before in this queue. ``scope`` is the number of its
-    operation.
+    """A task is to be added to a lane. ``task`` is its number, which was never used before in this queue. ``scope`` is the
+    number of its operation.
 
     If ``unique`` is set and the same work is waiting already, the task is dropped. If ``notifies`` is set, the caller is
     notified when the task has succeeded (CallDone). A lane stores each task that it accepted in the form of this event.
@@ -61,14 +61,14 @@ class Failed:
 
 @record
 class Interrupted:
-    """The run ended because of CancelRun."""
+    """The run of a task has ended, because the effect CancelRun has cancelled it."""
 
     run: int
 
 
 @record
 class RetryDue:
-    """Tasks whose backoff has ended at the time ``now`` run again."""
+    """A backoff has ended. All tasks whose backoff is over at the time ``now`` run again."""
 
     now: float
 

@@ -56,7 +56,9 @@ class Fifo(Generic[T]):
         yield from reversed(list(_items(self._newest)))
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have equal items in the same order; the division into two chains does not matter."""
+        """Return whether ``other`` is a queue of equal items in the same order. How the items are divided into two chains does
+        not matter.
+        """
         return isinstance(other, Fifo) and tuple(self) == tuple(other)
 
     def __hash__(self) -> int:

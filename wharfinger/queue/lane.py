@@ -66,7 +66,7 @@ def current_task() -> str:
 
 
 def current_cause() -> str:
-    """Return the operation that the current task belongs to: ``update of prod.shop``; empty outside of queues."""
+    """Return the operation that the current task belongs to, such as ``update of prod.shop``; "" outside of queues."""
     running = _running.get()
     return running.cause if running is not None else ""
 
@@ -196,7 +196,7 @@ class LaneWork:
 
     @property
     def label(self) -> str:
-        """Return the name for the trio task."""
+        """Return the name for the trio task that serves the lane."""
         return f"queue {self._owner.name}/{self.name}"
 
     # --- for the queue ---------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class LaneWork:
         self.spoiled = True
 
     def wind_up(self) -> None:
-        """Report the end of the interrupted run, after its scope was left."""
+        """Report the end of the interrupted run. The caller has left the run's cancel scope before."""
         self.interrupted = False
         self._report(self._outcome or Interrupted(self.run))
 

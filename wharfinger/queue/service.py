@@ -144,7 +144,7 @@ class Queues:
         self._pool.dismiss()
 
     def _known(self, name: str) -> tuple[QueueWorker, ...]:
-        """Return the queues of that name, oldest first."""
+        """Return the queue of this name. If an earlier queue of this name is still ending, it comes first."""
         return tuple(found[name] for found in (self._ending, self._workers) if name in found)
 
     def _new_worker(self, name: str) -> QueueWorker:

@@ -132,7 +132,7 @@ Packages: TypeAlias = Mapping[str, tuple[Waiter, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The packages of one group that wait for one kind. ``turn`` is the group's turn; the lowest one is served first."""
+    """The packages of one group that wait for slots of one kind. The group with the lowest ``turn`` is served first."""
 
     turn: int
     packages: Packages
@@ -316,7 +316,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
 
 
 def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tuple[Granted, ...]]:
-    """Grant the requests of these kinds that fit now, the earliest turn first."""
+    """Grant the requests of these kinds for which slots are free now; the request with the earliest turn is granted first."""
     granted: list[Granted] = []
     while chosen := _next(state, kinds):
         kind, package, waiter = chosen
@@ -418,8 +418,8 @@ def _slow_after(slow: Mapping[str, None], package: str, outcome: Outcome) -> Map
 
 
 def _after_serving(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
-    """Return the line without the package's first request. If other requests of the package wait, it moves to the end of its
-    group. If other requests of the group wait, the group moves to the end of the line.
+    """Return the line without the package's first request. If other requests of the package wait, the package moves to the end
+    of its group. If other requests of the group wait, the group moves to the end of the line.
     """
     name = group_of(package)
     rest = dict(line)

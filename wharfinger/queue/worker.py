@@ -120,7 +120,9 @@ class QueueWorker:
     def enqueue(
         self, task: Task, scope: WorkScope, *, lane: str, unique: bool, on_done: Callable[[], None] | None
     ) -> bool:
-        """Offer a task of a live scope; see `Queues.enqueue`."""
+        """Append a task to a lane (see `Queues.enqueue`), and return False if the task was refused. The scope must not be
+        cancelled yet.
+        """
         number = self._last_number = self._last_number + 1
         use = self._scopes.get(scope)
         known = -number if use is None else use.number

@@ -119,8 +119,8 @@ class _Worker:
                 self._lane.leave()
 
     async def _serve_in(self, scope: trio.CancelScope) -> None:
-        """Serve lane after lane, until the task may not become idle, or a run was interrupted (then the scope is cancelled), or
-        a run has changed the context of this trio task (then a new trio task serves the lane).
+        """Serve lane after lane. Return if the pool does not keep this trio task idle, if a run was interrupted (then the scope
+        is cancelled), or if a run has changed the context of this trio task (then a new trio task serves the lane).
         """
         task = trio.lowlevel.current_task()
         while (lane := self._lane) is not None:

@@ -168,7 +168,7 @@ class PackageSnapshot:
       of them.
     * ``unmatched`` are overrides of workloads or containers that the chart does not have.
     * ``urls`` are the addresses of the package.
-    * ``drift`` are the fields that differ from what was applied, with the managers that set them.
+    * ``drift`` are the objects that differ from what was applied, each with its changed fields and the managers that set them.
     * ``failing`` are the objects that cannot be applied, corrected or deleted, with the error, the number of the attempt, the
       time of the next one, and earlier errors.
     * ``waits_for`` are the kinds of slots, such as ``hooks`` or ``api``, for which the package's work waits now.
@@ -240,8 +240,9 @@ class IndexSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RepositorySnapshot:
-    """One PackageRepository: the status of its condition Ready ("True", "False" or "Unknown"), its last scan, the number of the
-    resources that use it, and those of its packages that are followed, or whose versions are known.
+    """One PackageRepository: the status of its condition Ready ("True", "False" or "Unknown"), the time of its last scan, and
+    the number of resources that use it. ``packages`` are those packages of the repository that are followed, or whose versions
+    are known.
     """
 
     name: str
@@ -321,7 +322,7 @@ class HistorySnapshot:
 
 
 class Inspector(Protocol):
-    """The questions that a running daemon answers.
+    """The interface of a running daemon for inspection: each method asks one question about the daemon's state.
 
     Every answer is a consistent snapshot, which does not change later.
     """

@@ -79,7 +79,9 @@ def test_damaged_answers_raise_only_the_typed_error() -> None:
 
 
 def damaged(text: bytes, chance: random.Random) -> bytes:
-    """Return the text with a few bytes removed, doubled or changed."""
+    """Return the text after one to four random changes. Each change replaces a byte, removes or doubles up to 20 bytes, or
+    inserts a piece of JSON or an invalid byte.
+    """
     body = bytearray(text)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(body))

@@ -83,7 +83,9 @@ async def test_a_deleted_object_is_reported(autojump_clock: MockClock) -> None:
 
 
 async def test_nothing_is_reported_before_all_objects_were_listed(autojump_clock: MockClock) -> None:
-    """After a restart, the rows of wanted objects are restored from records before the state of the cluster is known."""
+    """After a restart, the daemon knows the wanted objects from its records before it knows which of them are in the
+    cluster.
+    """
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")))
         async with health_setup(client) as restarted:

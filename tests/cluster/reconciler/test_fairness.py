@@ -224,7 +224,7 @@ def test_retries_continue_during_constant_changes(batches: bool) -> None:
 def test_a_slow_operation_completes_although_others_hang() -> None:
     """The operations of five owners hang. The operation of a sixth owner takes a minute.
 
-    This operation may be cut off once. Its retry then has enough time.
+    The sixth owner's operation may be cancelled once, because it takes so long. Its retry then has enough time.
     """
 
     async def run() -> bool:

@@ -224,7 +224,9 @@ def test_an_attempt_whose_row_went_missing_is_dropped(world: World) -> None:
 
 
 def test_a_deletion_is_attempted_again_if_the_row_came_and_went_unread(world: World) -> None:
-    """The row was inserted again during the deletion, and deleted before the machine read this; the deletions were missed."""
+    """During the deletion, the row was inserted again, and then deleted again. The machine has read neither of these two
+    changes.
+    """
     put(world.table, 1)
     world.take_in()
     world.rest()

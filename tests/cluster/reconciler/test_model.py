@@ -80,7 +80,7 @@ class Reconciled:
             self.finish(at, ClusterError("cut off"), now)
 
     def act(self, attempt: RowAttempt) -> None:
-        """Let the operation take effect."""
+        """Change the target as the attempted operation does. The end of the attempt is reported separately."""
         if attempt.deleting:
             self.there.pop(attempt.key, None)
         else:

@@ -124,7 +124,7 @@ class Model:
 
 
 def replay(copy: dict[str, Kept], told: Iterable[Told]) -> None:
-    """Apply changes to a copy."""
+    """Apply the changes that a reader was told to its copy of the rows."""
     for one in told:
         if one.deleted:
             copy.pop(one.key, None)

@@ -145,9 +145,8 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """Return the expected answer. If it is a list, and its revision has been bound by an earlier answer, accept any revision.
-
-    Other writes may have changed the revision of the list after the earlier answer.
+    """Return the expected answer. If it is a list whose recorded revision has already occurred in an earlier answer, return it
+    with a placeholder for any revision, because other writes may have changed the revision of the list since then.
     """
     listed = "items" in expected or expected.get("kind") == "Table"
     revision = find(expected, "metadata", "resourceVersion") if listed else None

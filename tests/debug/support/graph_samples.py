@@ -164,7 +164,7 @@ _MERMAID_STYLE = re.compile(r"  (?:classDef [a-z]+|style n[0-9]+|linkStyle [0-9]
 
 
 def read_mermaid(document: str) -> tuple[dict[str, tuple[str, str]], list[tuple[str, str, str, str]], list[str]]:
-    """Return the label and the class of each node by identity, the edges (source, arrow, label, target), and the lines about
+    """Return the nodes (for each id, the label and the class), the edges (source, arrow, label, target), and the lines about
     style.
     """
     first, *lines, nothing = document.split("\n")

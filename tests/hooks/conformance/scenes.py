@@ -105,7 +105,9 @@ class Scene:
 
 @asynccontextmanager
 async def scene(config: str, state: str = "") -> AsyncIterator[Scene]:
-    """Open a scene of a hook with this configuration, in a cluster that already has these objects."""
+    """Open a scene: a hook with this configuration, and its monitors, in a cluster that already has the objects in
+    ``state``.
+    """
     hook = asking(config)
     async with memory_cluster() as client:
         cluster = Cluster(client)

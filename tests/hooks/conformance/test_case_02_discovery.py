@@ -1,7 +1,8 @@
 """Conformance case 2 (spec hook-protocol §6.5): which files are hooks, their names, and their start order.
 
 The rules for discovery and names are in §1.2 and §1.5, and those for the order in §5.2. The contract describes one main queue of
-tasks. These tests compare only what hooks observe: which hook runs, for which reason, and after which other hook.
+tasks, but here, each package has its own queue. So these tests compare only what hooks observe: which hook runs, for which
+reason, and after which other hook.
 """
 
 from pathlib import Path

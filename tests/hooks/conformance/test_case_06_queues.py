@@ -1,7 +1,8 @@
 """Case 6: the order of hooks, the combining of events into runs, and retries of failed runs.
 
 A hook has an inbox and one task for each of its queues. All events that wait when the task starts are handled in one run. The
-tables of the peers are therefore compared by what hooks observe: the runs, the order of the runs, and the contexts.
+peers have queues with another structure. So their cases are compared only by what hooks observe: the runs, the order of the
+runs, and the contexts.
 """
 
 from collections.abc import Awaitable, Callable

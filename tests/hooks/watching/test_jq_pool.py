@@ -323,8 +323,8 @@ async def test_filter_errors_do_not_quote_the_object(program: str, said: str) ->
 
 @pytest.mark.slow
 async def test_requests_of_a_used_worker_fail_when_the_pool_closes(ledger: ProcessLedger) -> None:
-    """The worker has already answered a request. The pool is closed while the worker answers another request, and between two
-    requests.
+    """The worker has already answered a request. Sometimes the pool is closed while the worker works on another request, and
+    sometimes between two requests.
     """
     for turns in range(scaled(200, 40)):
         async with trio.open_nursery() as nursery:

@@ -32,7 +32,9 @@ def test_modules_are_sorted_by_weight_and_name(tmp_path: Path) -> None:
 
 
 def test_a_definition_has_the_weight_found_in_the_directory(tmp_path: Path) -> None:
-    """One of the modules looks like a plain chart, and the other is an empty folder."""
+    """Both definitions are read from the module's folder alone. One folder looks like a plain chart, and the other one is
+    empty.
+    """
     write(tmp_path, {"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "web/values.yaml": "web: {a: 1}"})
     (tmp_path / "7-empty").mkdir()
     for module, static in zip(look(tmp_path).modules, ({"a": 1}, {}), strict=True):

@@ -136,6 +136,7 @@ def test_a_rule_with_an_invalid_result_is_refused(tmp_path: Path) -> None:
             '[[registry]]\nlocation = "a"\n[[registry.mirror]]\nlocation = "b"\npull-from-mirror = "no"',
             "pull-from-mirror: expected one of all, digest-only, tag-only, found 'no'",
         ),
+        ('[[registry]]\nlocation = "a.example/b"\n[[registry]]', r"registries\.conf: registry 2: expected host"),
         ("[[registry", "not TOML: "),
     ],
 )

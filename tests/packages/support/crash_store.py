@@ -45,7 +45,7 @@ async def bring(store: DiskStore, version: str, kind: str = "chart") -> None:
 
 
 async def begin(root: Path) -> None:
-    """Deploy version 1 under two names."""
+    """Prepare the store: deploy version 1 of the package under two names."""
     async with open_store(root) as store:
         await bring(store, "1.0.0")
         registry = MemoryRegistry()

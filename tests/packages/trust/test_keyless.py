@@ -58,7 +58,7 @@ SIGNATURE = "dev.cosignproject.cosign/signature"
 async def push_annotated(
     registry: WritableRegistry, digest: Digest, payload: bytes, annotations: JsonObject, tag: str = "", kind: str = ""
 ) -> None:
-    """Push a signature in the older format."""
+    """Push a signature in cosign's older format, in which the signature and its certificate are annotations."""
     layer = await registry.push_blob(REPOSITORY, kind or SIMPLE_SIGNING, payload)
     described: JsonObject = {
         "mediaType": kind or SIMPLE_SIGNING,

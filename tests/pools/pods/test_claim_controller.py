@@ -40,7 +40,9 @@ def test_the_key_of_a_claim() -> None:
 async def test_a_claim_that_is_deleted_at_any_moment_leaves_no_pod(
     autojump_clock: trio.testing.MockClock, moment: float
 ) -> None:
-    """Claiming a pod takes 0.4 s, and writing the claim's status takes another 0.4 s."""
+    """The WorkerClaim is deleted before, during or after these two steps: the pod is claimed, which takes 0.4 s, and then the
+    status of the claim is written, which takes another 0.4 s.
+    """
     async with open_cluster(SLOW) as cluster, open_pools(cluster) as pools:
         await cluster.user.create(pool_object())
         await cluster.until_ready(1)
@@ -133,7 +135,9 @@ async def test_a_claim_waits_while_the_daemon_lacks_rights(autojump_clock: trio.
 async def test_changes_by_others_delay_a_claim_but_do_not_lose_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """For some time, each patch of a pod meets a conflict. The pod itself is unchanged, so the claim is retried."""
+    """For some time, the API server answers each patch of a pod with a conflict. The pods themselves are unchanged, so the
+    claim is retried.
+    """
     conflict = Rule(
         ErrorAnswer(409, "Conflict", "changed"),
         Selection(verbs=frozenset({"patch"}), kind="pods", agent=OURS),

@@ -188,6 +188,19 @@ async def test_an_expired_event_is_created_again(autojump_clock: MockClock) -> N
         assert recorder.dropped == 0
 
 
+async def test_an_update_with_a_conflict_is_repeated(autojump_clock: MockClock) -> None:
+    async with recording() as (recorder, client, faulty, _clock, subject):
+        recorder.record(subject, EventReason.FAILED, "x")
+        await trio.sleep(5)
+        body = b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","message":"no","code":409}'
+        refusals = [httpx.Response(409, content=body, headers={"content-type": "application/json"})]
+        faulty.fault = lambda request: refusals.pop() if refusals and request.method == "PATCH" else None
+        recorder.record(subject, EventReason.FAILED, "x")
+        await trio.sleep(3 * UPDATE_S)
+        (event,) = await written(client)
+        assert (find_int(event, "series", "count"), refusals, recorder.dropped) == (2, [], 0)
+
+
 async def test_a_long_text_is_truncated_to_the_servers_limit(autojump_clock: MockClock) -> None:
     async with recording() as (recorder, client, _faulty, _clock, subject):
         recorder.record(subject, EventReason.FAILED, "ä€" * 1000)

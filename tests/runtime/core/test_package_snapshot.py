@@ -239,7 +239,7 @@ def test_a_task_that_waits_for_definitions_names_their_packages(
 
 
 async def test_watches_of_hooks_and_waiting_events_are_shown(tmp_path: Path) -> None:
-    """The hook waits for a file while an event is queued for it."""
+    """In its run for an event, the hook waits for a file. The event stays queued until this run is over."""
     config = "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: b}}}]}"
     gate = tmp_path / "gate"
     body = f'if grep -q Event "$BINDING_CONTEXT_PATH"; then until [ -e {gate} ]; do sleep 0.02; done; fi'

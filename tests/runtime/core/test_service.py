@@ -101,7 +101,9 @@ async def test_packages_wait_for_the_bootstrap_once(tmp_path: Path) -> None:
 async def test_a_restarted_daemon_waits_for_the_bootstrap_state_before_it_decides(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A daemon that decided earlier would pause running packages, and let them run again a moment later."""
+    """If the daemon decided before it knows that the cluster is bootstrapped, it would pause running packages, and let them run
+    again a moment later.
+    """
     async with open_ground(tmp_path) as ground:
         await ground.client.create(config_map("done"))
         bootstrapped = dataclasses.replace(ground, bootstrapped_by=DONE)

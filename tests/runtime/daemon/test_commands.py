@@ -144,7 +144,7 @@ def test_invalid_options_are_refused_before_anything_is_created(
     [("run", "--state-dir"), ("run", "--socket"), ("doctor", "--state-dir"), ("memory", "--socket")],
 )
 def test_an_empty_path_is_refused(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An option whose value is an unset shell variable must not name the current folder."""
+    """An unset shell variable in place of a path gives an empty text. This text must not mean the current folder."""
     with pytest.raises(SystemExit):
         main([command, option, ""])
     assert f"argument {option}: expected a path, found an empty text" in capsys.readouterr().err

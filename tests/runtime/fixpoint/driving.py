@@ -120,7 +120,7 @@ class Drive:
             assert self.move([])
 
     def move(self, ahead: list[Change]) -> bool:
-        """Make one possible move, which the tape chooses. Return False if no move is possible."""
+        """Make one of the possible moves, chosen by the next byte of ``tape``. Return False if no move is possible."""
         moves: list[tuple[str, Id | None]] = []
         if len(self.running) < self.limit and not self.idle:
             moves.append(("pull", None))
@@ -170,12 +170,12 @@ class Drive:
             self.waiting[one] = body.run
 
     def answer(self, one: Id) -> None:
-        """Let the world outside answer a run that waits for it."""
+        """Deliver the answer from outside of the engine to a run that waits for it."""
         self.bodies.answered[one] = self.bodies.answered.get(one, 0) + 1
         self.tell(Answered(one, self.waiting.pop(one)))
 
     def change(self, change: Change) -> None:
-        """Let the world outside make a change."""
+        """Make a change from outside of the engine."""
         if change.part is not None:
             self.bodies.parts[change.part.id] = change.part
         if isinstance(change.event, Arrived):
@@ -242,7 +242,7 @@ class Drive:
         return {one: verdict(self.state.result(one)) for one in there}
 
     def results(self) -> dict[Id, str | None]:
-        """Return the full result of every existing node."""
+        """Return the result of every existing node, with all texts in it, and not only its verdict."""
         return {one: self.state.result(one) for one in self.verdicts()}
 
     def level(self) -> Level:

@@ -248,8 +248,8 @@ def test_as_many_bodies_run_at_once_as_the_limit_allows(limit: int) -> None:
 
 
 def test_dependents_of_an_unresolved_node_end() -> None:
-    """Bodies under `converge` see only results that bodies have stored, so they do not see that A is unresolved. B and C end
-    nevertheless.
+    """C needs B, and B needs A, which ends as unresolved. B and C end, too, although their bodies do not see this result of A:
+    under `converge`, bodies see only results that other bodies have stored.
     """
     some = world(Part(A, needs=(GHOST,), stubborn=True), Part(B, needs=(A,)), Part(C, needs=(B,)), Part(node("d")))
     report = within(Living(some), 2)

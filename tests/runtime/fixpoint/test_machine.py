@@ -282,7 +282,7 @@ def test_a_queued_node_removed_and_added_again_keeps_its_place() -> None:
 
 
 def run_if_ordered(hand: Hand, outcome: Outcome) -> None:
-    """Pull once. If there is a dispatch, report this outcome for it."""
+    """Take the next dispatch of the engine, if there is one, and report this outcome for it."""
     if (order := hand.pull()) is not None:
         hand.end(order.id, outcome)
 

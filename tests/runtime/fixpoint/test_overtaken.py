@@ -2,7 +2,7 @@
 
 A run is *overtaken* if a cause for another run of its node came after its beginning. Its emissions are published, but its
 result is not, because the node has to run again anyway. But some bodies store their results themselves, so the nodes that read
-such a result may already have seen it. Each of them is woken once, when the next result is published.
+such a result may already have seen it. Each of these nodes is woken once, when the next result is published.
 """
 
 import pytest

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import cycle
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.fixpoint.driving import ROOMY, Drive
@@ -248,6 +248,7 @@ class Chaos:
 
 @many
 @given(tape=st.binary(max_size=60), budget=st.integers(0, 4), limit=limits, depth=st.integers(1, 4))
+@example(tape=b"2\x012\x06\x00\xb5\x00\x03kH", budget=2, limit=3, depth=1)
 def test_the_number_of_runs_is_bounded_for_any_outcomes(tape: bytes, budget: int, limit: int, depth: int) -> None:
     drive = Drive(world(Part(node("a")), Part(node("b"))), tape, limit, rules=Rules(budget=budget, depth=depth))
     chaos = Chaos(tape)

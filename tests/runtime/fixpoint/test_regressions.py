@@ -265,7 +265,7 @@ def test_a13_7_the_order_does_not_depend_on_hashes() -> None:
 
 
 def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
-    """In issue #666, a dependency was reconciled without changes, and a dependent found it not ready in the meantime."""
+    """In issue #666 of the peer, a dependency was reconciled without changes, and a dependent found it not ready meanwhile."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -283,7 +283,7 @@ def test_a9_the_result_of_a_node_stays_visible_while_it_runs_again() -> None:
 
 
 def test_a9_no_node_is_unresolved_while_another_one_runs() -> None:
-    """In issues #657-#660, no body ran for a moment, and all parked nodes were dropped."""
+    """In issues #657-#660 of the peer, no body ran for a moment, and all parked nodes were dropped."""
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
@@ -302,7 +302,7 @@ def test_a9_no_node_is_unresolved_while_another_one_runs() -> None:
 
 
 def test_a9_new_content_wakes_a_parked_child() -> None:
-    """In issue #102, the child continued with the content that it had read before it waited."""
+    """In issue #102 of the peer, the child continued with the content that it had read before it waited."""
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready", (), (emission(B, "1"),)))
@@ -325,7 +325,7 @@ def test_a9_an_arrival_between_look_and_parking_is_not_lost(lacked: Id) -> None:
 
 
 def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
-    """In issues #828 and #859, every run emitted new content, which caused another run of the same node."""
+    """In issues #828 and #859 of the peer, every run emitted new content, which caused another run of the same node."""
     hand = Hand()
     hand.seed(A, C)
     runs = 0
@@ -349,8 +349,8 @@ def test_a9_emissions_with_random_content_exhaust_their_node_only() -> None:
 @pytest.mark.parametrize("length", [5, 60])
 @pytest.mark.parametrize("dependents_first", [True, False])
 def test_a9_a_chain_with_an_absent_end_is_judged_within_three_runs_a_node(length: int, dependents_first: bool) -> None:
-    """In issue #413, a misspelled dependency was noticed only after a timeout. Here, the engine runs the nodes of the chain
-    once more at another level instead.
+    """In issue #413 of the peer, a misspelled dependency was noticed only after a timeout. Here, the engine runs the nodes of
+    the chain once more at another level instead.
     """
     names = [node(f"n{at:03}") for at in range(length)]
     parts = [Part(one, needs=(needed,)) for one, needed in zip(names, [*names[1:], GHOST], strict=True)]

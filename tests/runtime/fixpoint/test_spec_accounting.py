@@ -32,9 +32,7 @@ X, Y = datum("x"), datum("y")
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
 def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:
-    """Each node looks for data that the node before it emits, without naming that node. All nodes look before any of them
-    reports.
-    """
+    """Each node looks for data that the node before it emits. In each round, all nodes look before any of them reports."""
     hand = Hand()
     stages = [node(f"{at:02}") for at in range(depth)]
     hand.seed(*stages)
@@ -71,7 +69,7 @@ def _parked(hand: Hand) -> None:
 
 
 def _recheck(hand: Hand) -> None:
-    """Let the id that A lacks arrive before A is parked."""
+    """Let the id that A lacks arrive while A runs, before A is parked because of it."""
     hand.seed(A)
     hand.pull()
     hand.bring(X)

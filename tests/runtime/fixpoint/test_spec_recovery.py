@@ -1,5 +1,5 @@
-"""The cases about recovery (spec/schedulers §A.10, ``recovery_test``): a node that failed because of another one recovers with
-it.
+"""The cases about recovery (spec/schedulers §A.10, ``recovery_test``): a node that failed because of another node recovers when
+the other node does.
 """
 
 import pytest
@@ -71,8 +71,8 @@ def test_a_permanent_failure_is_not_retried() -> None:
 @pytest.mark.parametrize("wake_first", [True, False], ids=["wake, then end", "end, then wake"])
 @pytest.mark.parametrize("then", ["success", "other dependencies", "failure of its own", "cancelled"])
 def test_a_wake_by_an_id_no_longer_failed_for_causes_no_run(then: str, wake_first: bool) -> None:
-    """A had failed because of B. Its next run no longer fails because of B, and B becomes ready shortly before or after the
-    end of this run.
+    """The first run of A has failed because of B. The next run of A does not fail because of B any more, and B becomes ready
+    shortly before or after the end of this run.
     """
     hand = Hand()
     hand.seed(A, B)

@@ -149,7 +149,10 @@ class Watcher:
                     self.ended[one] = self.clock
                     return False
                 if current:
-                    self._end(one, outcome, sweep=event.sweep, overtaken=isinstance(after.phase(one), Runnable))
+                    # If the end exhausts a node that this node reads, the node ends and is woken again in one step.
+                    is_published = before.result(one) != after.result(one)
+                    overtaken = isinstance(after.phase(one), Runnable) and not is_published
+                    self._end(one, outcome, sweep=event.sweep, overtaken=overtaken)
                 return current
             case _:
                 pass
@@ -231,7 +234,9 @@ class Watcher:
                     assert not parked, f"the engine has not converged: {parked}"
 
     def _judged(self, order: Dispatch) -> None:
-        """Check that a judged node was parked at a fixpoint, and that no id that it lacks has arrived since then."""
+        """Check a dispatch of a node at a level above NONE. The node must have been parked at a fixpoint, and none of the ids
+        that it lacks may have arrived since then.
+        """
         one = order.id
         assert self.rules.drain
         blocked = self.last.get(one)

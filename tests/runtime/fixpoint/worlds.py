@@ -159,7 +159,9 @@ class Bodies:
         return "pending" if result == "none" else "failed"
 
     def _still_on_cycle(self, one: Id, unmet: Mapping[Id, str]) -> bool:
-        """Return whether a forced part still lacks only members of its cycle."""
+        """Return whether this part was forced to end at its last run, and everything that it still lacks was already missing
+        then.
+        """
         last = self.last.get(one)
         told = isinstance(last, DependencyFailed) and verdict(last.result) == NOT_READY
         return told and isinstance(last, DependencyFailed) and set(unmet) <= set(last.failed)

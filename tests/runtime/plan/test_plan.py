@@ -1,4 +1,6 @@
-"""Plans: the packages that would be on, their order, and why others would be off. With the same input, the scheduler agrees."""
+"""Plans: the packages that would be on, their order, and why others would be off. For the same input, the scheduler makes the
+same decisions.
+"""
 
 from dataclasses import replace
 

@@ -123,7 +123,9 @@ def test_after_a_gap_every_machine_begins_from_a_whole_state() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_expanded_records_equal_records_of_single_steps(seed: int) -> None:
-    """The log combines steps in one record, and rings store single steps. The expanded log has the same records as the rings."""
+    """The log on disk combines several steps in one record, but the rings in memory store single steps. The records of the log,
+    when they are expanded, are the same as those of the rings.
+    """
     story = Story(seed).tell(120)
     for name in story.recorder.rings.names():
         ring = story.recorder.rings.get(name)

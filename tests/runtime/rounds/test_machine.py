@@ -185,7 +185,7 @@ def test_the_number_of_rounds_begun_by_afterall_hooks_is_limited() -> None:
     asked = [effect for effect in done if effect == again("AfterAllChangedGlobalValues")]
     assert len(asked) == MAX_ROUNDS == sum(isinstance(effect, Log) for effect in done)
     assert isinstance(done[-1], ReportLoop)
-    assert str(MAX_ROUNDS) in done[-1].message
+    assert f"{MAX_ROUNDS + 1} rounds in a row" in done[-1].message
     assert rounds.again == 0
 
 

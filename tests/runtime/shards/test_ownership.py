@@ -1,4 +1,4 @@
-"""The owner of an Application, and the relation of each shard to it."""
+"""The shard that owns an Application, and the decision of each shard whether it manages the Application."""
 
 import pytest
 

@@ -32,8 +32,8 @@ Allows = Callable[[str], bool]
 
 
 def all_of(app: App) -> Allows:
-    """Allow the writes for a change of an Application: to its status, and to its objects in its namespace and in the whole
-    cluster.
+    """Return a function that allows the writes for a change of an Application: of its status, and of its objects in its
+    namespace and in the whole cluster.
     """
     namespace, name = app
     own = re.compile(rf"/namespaces/{namespace}/(.*[/.])?{name}(-[a-z]+|\.v\d+)?(/status)?$")
@@ -42,13 +42,13 @@ def all_of(app: App) -> Allows:
 
 
 def status_of(app: App) -> Allows:
-    """Allow writes to an Application's status only."""
+    """Return a function that allows only writes of the Application's status."""
     namespace, name = app
     return lambda path: path.endswith(f"/namespaces/{namespace}/applications/{name}/status")
 
 
 def start_of_daemon(path: str) -> bool:
-    """Allow the writes of a starting daemon, which applies its own definitions."""
+    """Return whether a starting daemon may write to this path: it applies its own CRDs."""
     return bool(OWN_DEFINITIONS.search(path))
 
 

@@ -17,7 +17,7 @@ def condition(kind: str, status: str = "False", reason: str = "Pending", message
 
 
 def conditions(*said: ConditionSnapshot) -> tuple[ConditionSnapshot, ...]:
-    """Return one condition for each stage, and then the other given conditions. A stage for which none is given is True."""
+    """Return one condition for each stage, and then the other given conditions. A condition that is not given is True."""
     by_type = {each.type: each for each in said}
     stages = tuple(by_type.pop(stage, condition(stage, "True", stage)) for stage in Stage)
     return (*stages, *by_type.values())

@@ -32,8 +32,8 @@ V1: Final = DesiredState("oci://registry/packages", "web", "1.0.0", "sha256:aa")
 
 
 class Install:
-    """The story, which is played when the object is created. ``times`` contains the time at which each part of
-    the story ended.
+    """The recorded story of two packages, which is played when an object of this class is created. ``times`` contains the time
+    at which each part of the story ended.
     """
 
     def __init__(self) -> None:

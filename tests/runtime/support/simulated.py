@@ -123,7 +123,7 @@ class SimulatedPackage:
             self._enqueue(scope, "Uninstall", "Undeploy")
 
     def turn(self, *, off: bool) -> None:
-        """Let the scheduler decide that the package is off or on."""
+        """Process a decision of the scheduler that the package is off or on."""
         flipped, self.off = off is not self.off, off
         if not flipped or not self.loaded:
             return

@@ -104,7 +104,9 @@ class Shelf:
     asked: set[str] = field(default_factory=set)
 
     def put(self, package: Package, *, stalled: bool = False) -> None:
-        """Add a package under its version and its digest."""
+        """Add a package to the registry, under its version and its digest. If ``stalled`` is true, its layer is sent only
+        halfway.
+        """
         manifest, path = package.manifest, f"/v2/packages/{package.name}"
         for reference in (package.tag, str(manifest.descriptor.digest)):
             self.contents[f"{path}/manifests/{reference}"] = (manifest.media_type, manifest.data)

@@ -144,7 +144,7 @@ async def test_the_same_content_in_another_version_updates_only_the_version(tmp_
 
 
 class Looking:
-    """A renderer that reports about each chart that its templates have looked up objects in the cluster.
+    """A renderer for which the templates of every chart seem to have looked up objects in the cluster.
 
     The output of such a chart may change at any time, so it has to be rendered at each reconciliation.
     """

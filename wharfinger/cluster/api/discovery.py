@@ -105,7 +105,9 @@ class _Draft:
 
 
 def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
-    """Return the catalog of aggregated documents. They list the preferred version of each group first. Raises ShapeError."""
+    """Return the catalog that aggregated discovery documents describe. The documents list the preferred version of each group
+    first. Raises ShapeError.
+    """
     draft = _Draft()
     versions: set[str] = set()
     unavailable: list[str] = []

@@ -40,7 +40,7 @@ _Name: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """A URL for users. The description is "" if the chart's author gave none."""
+    """A URL at which users reach a release. The description is "" if the chart's author gave none."""
 
     url: str
     description: str = ""
@@ -183,7 +183,7 @@ def _covers(pattern: str, host: str) -> bool:
 
 
 def _address(entries: list[JsonValue]) -> str:
-    """Return the first host name or address in a status."""
+    """Return the first host name or address among the entries of a list in a status; "" if there is none."""
     for entry in entries:
         if found := find_str(entry, "hostname") or find_str(entry, "ip") or find_str(entry, "value"):
             return found

@@ -338,7 +338,9 @@ class HttpClusterClient:
         return self._catalog
 
     async def _discover(self, number: int) -> Catalog:
-        """Discover the served kinds. If another task has already replaced the catalog ``number``, return the new one."""
+        """Discover the served kinds, and return the new catalog. ``number`` is the number of the catalog to replace; if another
+        task has replaced it meanwhile, nothing is discovered.
+        """
         async with self._discovering:
             if self._catalog is None or self._catalog_number == number:
                 self._catalog_until = 0.0

@@ -55,7 +55,9 @@ class HttpReader:
         self._session = session
         self._watches = 0
         self._marking: OrderedDict[ResourceType, bool] = OrderedDict()
-        """By kind: True if a watch has received a bookmark; False if none has, and one was silent for too long."""
+        """For each kind, True if any watch has received a bookmark; False if no watch has, and one of them was silent for too
+        long.
+        """
 
     @property
     def watches(self) -> int:
@@ -73,7 +75,9 @@ class HttpReader:
         return min(options.watch_silence_s, longest) if self._marking.get(resource, True) else longest
 
     def _mark(self, resource: ResourceType, *, sends: bool) -> None:
-        """Record whether watches of this kind receive bookmarks. Once one was received, this remains recorded."""
+        """Record whether watches of this kind receive bookmarks. After the first bookmark, they count as receiving bookmarks
+        forever.
+        """
         if self._marking.get(resource) is None or sends:
             self._marking[resource] = sends
             if len(self._marking) > MAX_KINDS:

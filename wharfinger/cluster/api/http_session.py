@@ -138,7 +138,7 @@ class _Failure:
     body: bytes
 
     def retry_after_s(self) -> float | None:
-        """Return the delay that the server asked for."""
+        """Return the delay in seconds that the server asked for; None if it asked for none."""
         return retry_after(self.headers.get("retry-after", ""), self.headers.get("date", ""))
 
     def is_overload(self) -> bool:
@@ -385,7 +385,7 @@ async def _ask_before_sending(permit: Callable[[], None], event: str, _about: ob
     """Call ``permit``, which may raise to stop the request, just before httpx's own transport sends the request's first byte.
 
     That transport is used for proxies that ServerTransport does not support. httpcore calls this function at every step of a
-    request, and passes its errors on. The CONNECT request for a tunnel needs the permission, too.
+    request, and passes its errors on. ``permit`` is also called before the CONNECT request for a tunnel.
     """
     if event.endswith(".send_request_headers.started"):
         permit()
@@ -446,7 +446,7 @@ class _Credentials:
         self._until = -math.inf
 
     async def header(self) -> str:
-        """Return the header to send now. Raises ConnectionConfigError."""
+        """Return the value of the Authorization header for a request that is sent now. Raises ConnectionConfigError."""
         if isinstance(self._source, StaticAuthorization):
             return self._source.header(renew=False)
         if trio.current_time() < self._until:

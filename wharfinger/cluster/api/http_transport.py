@@ -261,7 +261,7 @@ class _Body(httpx.AsyncByteStream):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Close the connection, unless the body was read to its end."""
+        """Close the connection, unless it was given back because the body was read to its end."""
         line, self._line = self._line, None
         if line is not None:
             await line.close()

@@ -25,7 +25,7 @@ class WaitInterruptedError(ReleaseError):
 
 
 class Interruption:
-    """The request to end waits, and the waits that are under way."""
+    """The switch that ends all waits of an engine (`interrupt`). It keeps the waits that are under way."""
 
     def __init__(self) -> None:
         self.asked = trio.Event()

@@ -104,7 +104,7 @@ def _inline(path: Path) -> str:
 
 
 def _credentials(authorization: str) -> tuple[str, str, bool]:
-    """Return the name, the secret, and whether they are for Basic authorization."""
+    """Return the user's name, the secret (a token or a password), and whether it is a password for Basic authorization."""
     if not authorization:
         return _NAME, "", False
     scheme, _, value = authorization.partition(" ")

@@ -107,7 +107,7 @@ def event_time(event: JsonObject) -> datetime | None:
 
 
 def _read(items: tuple[RawObject, ...]) -> Iterator[JsonObject]:
-    """Yield the events that can be read."""
+    """Decode the Events, and yield those that are valid."""
     for item in items:
         try:
             event = as_object(decode_json(item.text, max_bytes=MAX_LINE_BYTES, what="an event"), "an event")

@@ -80,7 +80,7 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
 def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
-    """Return the object of this kind in a JSON text; missing ``apiVersion`` and ``kind`` are put in.
+    """Return the object in a JSON text. If the text lacks ``apiVersion`` or ``kind``, these are added from ``resource``.
 
     A missing resourceVersion or uid is "". Raises ShapeError for a text that is not a JSON object, or lacks ``metadata.name``.
     """

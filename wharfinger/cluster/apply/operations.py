@@ -42,7 +42,7 @@ changed it."""
 
 
 class InterruptedApplyError(ClusterError):
-    """The object that is being applied is not wanted any more."""
+    """An apply was interrupted, because its object is not wanted any more."""
 
 
 class BeingDeletedError(ClusterError):

@@ -34,14 +34,15 @@ def _unknown(_owner: Owner, _identity: Identity) -> str:
 class Unattended:
     """The prunes and failed corrections to report.
 
-    ``report_pruned`` is called for each prune that deleted something, ``report_troubles`` for each change of a release's
-    troubles. ``count``: the number of objects that prunes deleted.
+    ``report_pruned`` is called for each prune that deleted something. ``report_troubles`` is called whenever the troubles of a
+    release change; a trouble is an object that cannot be corrected or pruned. ``count`` is the number of objects that prunes
+    deleted.
     """
 
     report_pruned: Pruned
     report_troubles: Troubled
     drifted_fields: DriftedFields = _unknown
-    """The fields of an object that are not as applied, as text; "" if they are not known."""
+    """A function that returns, as text, the fields of an object that differ from what was applied; "" if they are not known."""
     count: int = 0
     _uncorrected: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
     _unpruned: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
@@ -71,8 +72,8 @@ class Unattended:
         self._replace(self._uncorrected, owner, changed)
 
     def pruned(self, report: PruneReport) -> None:
-        """Process the end of a prune: report the deleted objects. Also report the troubles of each release for which they have
-        changed.
+        """Process the end of a prune: report the deleted objects. For each release whose failed deletions differ from before,
+        also report its troubles.
         """
         for owner, keys in report.gone.items():
             self.count += len(keys)

@@ -81,8 +81,8 @@ class Definitions:
         """Apply the definitions and return their keys, once all are established.
 
         ``lives``: the existing definitions, by name (``Survey.definitions`` of :mod:`~wharfinger.cluster.releases.preflight`).
-        Raises ForeignObjectError if a release other than ``owner`` has the definition in its manifest and the contents differ;
-        CrdError, FieldConflictError, and the client's errors.
+        Raises ForeignObjectError if a release other than ``owner`` has the definition in its manifest and the contents differ.
+        Also raises CrdError, FieldConflictError, and the client's errors.
         """
 
         writer = replace(self._writer, client=self._acting(owner))
@@ -141,7 +141,7 @@ async def await_established(
 
 
 class _Waits:
-    """The definitions that are not established yet, and the reports about them."""
+    """The CRDs that an apply still waits for, because they are not established yet. Their states are passed to ``progress``."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

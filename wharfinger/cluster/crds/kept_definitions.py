@@ -230,7 +230,9 @@ class KeptDefinitions:
             self._is_gone(key.name)
 
     def _restorer(self, name: str) -> tuple[Owner, _AppliedDefinition] | None:
-        """Return the owner that restores the definition, and that owner's form of it; None if no owner may restore it now."""
+        """Return the owner that restores the definition, and the definition in the form in which this owner applied it. Return
+        None if no owner may restore it now.
+        """
         able = [
             (owner, one)
             for owner, one in self._applied(name).items()

@@ -62,7 +62,7 @@ class CrdRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """One finding: the change ``what`` at ``path``.
+    """One finding: at ``path``, the new schema makes the change ``what``, so that some values are no longer accepted or kept.
 
     Examples of paths: ``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the whole object.
     """
@@ -94,9 +94,8 @@ def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a schema.
-
-    ``root``: the schema is that of a whole object. ``condition``: the schema is below allOf or a similar keyword.
+    """The position of a schema: ``root`` is True if it is the schema of a whole object, and ``condition`` is True if it is
+    below allOf or a similar keyword.
     """
 
     root: bool = False

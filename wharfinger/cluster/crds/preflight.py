@@ -38,7 +38,7 @@ class CrdProblem:
     message: str
 
     def __str__(self) -> str:
-        """Return the clause and the name of the rule, which the documentation explains."""
+        """Return the message, followed by the name of the rule, which the documentation explains."""
         return f"{self.message} ({self.rule})"
 
 

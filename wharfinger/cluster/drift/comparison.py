@@ -151,7 +151,9 @@ def identity_of_object(obj: JsonObject) -> Identity:
 
 
 def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: JsonObject) -> list[FieldPath]:
-    """Return the fields that are no longer ours, and the fields that are ours but have another value."""
+    """Return the fields that we owned and no longer own, and the fields that we own but that no longer have the value that we
+    applied.
+    """
     lost = applied.owned.difference(owners.own).difference(owners.own_updates)
     paths = [path for path in lost.paths() if path[0] != STRING_DATA and _matters(path, desired, owners)]
     if desired.get("apiVersion") != live.get("apiVersion"):
@@ -195,8 +197,8 @@ def _writer(path: FieldPath, owners: FieldOwners, manager: str) -> Writer:
 
 
 def _topmost(writers: Mapping[FieldPath, Writer]) -> Iterator[tuple[FieldPath, Writer]]:
-    """Yield the lost fields in the order of their paths. A field inside of another lost field or item is yielded
-    only if it has a known writer, and no field around it has the same one.
+    """Yield the lost fields with their writers, in the order of the paths. A field inside of another lost field or item is
+    yielded only if its writer is known, and is not the writer of a lost field around it.
     """
     for path, writer in sorted(writers.items(), key=lambda item: item[0]):
         above = [writers[path[:length]] for length in range(1, len(path)) if path[:length] in writers]

@@ -74,5 +74,7 @@ def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
 
 
 def _passes(segments: Sequence[str], name: str) -> bool:
-    """Return whether a pointer selects neither the member or item ``name`` nor anything below it."""
+    """Return whether a pointer with these segments does not concern the member or item ``name``: it selects neither ``name``
+    nor anything below it. An empty pointer concerns everything.
+    """
     return bool(segments) and segments[0] not in {ANY, name}

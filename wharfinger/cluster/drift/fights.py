@@ -93,7 +93,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """A given time has been reached, so corrections may have become due."""
+    """The time ``at`` has been reached, so corrections may have become due."""
 
     at: float
 
@@ -106,7 +106,7 @@ FightEvent: TypeAlias = Drifted | Settled | Forgotten | Elapsed
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """The effect of applying the object again now."""
+    """The effect: apply the object again now."""
 
     identity: Identity
 

@@ -55,7 +55,7 @@ def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: 
 
 
 def _is_below(segments: Sequence[str], prefix: Sequence[str]) -> bool:
-    """Return whether the field is the field that the prefix points to, or inside it."""
+    """Return whether the field with these segments is the field at the pointer ``prefix``, or lies inside that field."""
     return len(segments) >= len(prefix) and all(
         said in {ANY, segment} for said, segment in zip(prefix, segments, strict=False)
     )

@@ -73,7 +73,8 @@ It must not block.
 
 @dataclass(frozen=True, slots=True)
 class DriftStatistics:
-    """The counts of a monitor. ``open`` is the number of drifted objects now, ``fights`` that of fights now.
+    """The counts of a monitor. ``open`` is the present number of drifted objects, and ``fights`` is the present number of
+    fights.
 
     The other counts are totals since the start.
     """
@@ -179,7 +180,9 @@ class DriftMonitor:
             self._close(identity)
 
     def suspect_kind(self, group_kind: str) -> None:
-        """Suspect all objects of a kind (``Widget.example.test``), because its definition was deleted and now exists again."""
+        """Check all objects of a kind (``Widget.example.test``) for drift soon, because its definition was deleted and now
+        exists again.
+        """
         for entry in self._table.snapshot().entries():
             if entry.row.identity.group_kind == group_kind:
                 if (known := self._known.open.get(entry.row.identity)) is not None:
@@ -219,7 +222,8 @@ class DriftMonitor:
     def is_as_applied(self, identity: Identity) -> bool:
         """Return whether the object is still as it was applied for its row, according to its baseline and every event since then.
 
-        False for objects whose drift is not monitored, and for objects that this process has neither applied nor read.
+        The result is False for an object whose drift is not monitored, and for an object that this process has neither applied
+        nor read.
         """
         applied, known = self._applied.get(identity), self._known
         is_clean = applied is not None and not applied.partial and self._row(identity) is not None
@@ -259,7 +263,9 @@ class DriftMonitor:
         return entry.row if entry is not None and entry.row.drift.mode is not DriftMode.OFF else None
 
     def _is_known(self, identity: Identity, live: JsonObject) -> bool:
-        """Return whether an event reports nothing new. This holds for most events, so the check has to be cheap."""
+        """Return whether an event about an object reports nothing new. That is so for most events, so the check has to be
+        cheap.
+        """
         applied, known = self._applied.get(identity), self._known
         if applied is None or identity in known.suspects or find(live, "metadata", "uid") != applied.uid:
             return False
@@ -337,7 +343,7 @@ class DriftMonitor:
                 self._queue.done(identity)
 
     async def _confirm(self, identity: Identity) -> None:
-        """Read a suspected object, and judge it."""
+        """Read an object that may have drifted, and find out whether it has."""
         row, applied = self._row(identity), self._applied.get(identity)
         if row is None or identity not in self._known.suspects:
             self._known.suspects.pop(identity, None)
@@ -384,7 +390,7 @@ class DriftMonitor:
             self._step(Drifted(drift.identity, drift.writers, trio.current_time()))
 
     def _close(self, identity: Identity) -> None:
-        """End the drift of an object."""
+        """Record that an object does not differ from its row any more, or has no row any more, and report this."""
         if (known := self._known.open.pop(identity, None)) is not None:
             self._step(Settled(identity, trio.current_time()))
             self._tell(known.owner)
@@ -443,7 +449,9 @@ class DriftMonitor:
             await watch.wait()
 
     async def _compare(self, resource: ResourceType) -> None:
-        """Check all objects of one kind, and suspect the rows that have no object."""
+        """List all objects of one kind, and check each of them for drift. Also check the rows for which the list has no object,
+        because their objects may be missing.
+        """
         expected = [entry.row.key for entry in self._table.snapshot().entries() if entry.row.key.resource == resource]
         try:
             seen = await visit_all(self._client, resource, RELEASE_LABEL, self._look_listed)

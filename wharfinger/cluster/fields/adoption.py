@@ -27,7 +27,8 @@ _LAST_APPLIED_FIELD: Final = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}"
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
-    """Return the JSON patch that moves the fields of the adopted tools' entries to the entry of ``manager``.
+    """Return the JSON patch that moves the fields in the managed-fields entries of helm and kubectl to the entry of
+    ``manager``. The docstring of this module says which entries are moved.
 
     Return [] if there are no such entries, or if one of them is unreadable.
 

@@ -43,7 +43,9 @@ def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Ite
 
 
 def has_content(value: Maybe) -> bool:
-    """Return whether a value exists, and is neither null nor empty; the server and other managers may fill an empty value."""
+    """Return whether a value exists, and is neither null nor empty. An empty value does not count, because the server and other
+    managers may fill it.
+    """
     return not isinstance(value, Absent) and value is not None and value != {} and value != []
 
 

@@ -23,9 +23,10 @@ _Key: TypeAlias = tuple[tuple[bool, JsonValue], ...]
 
 
 def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[str, int]:
-    """Return the index of the item that each element means.
+    """Return the index in ``items`` of the item that each of ``elements`` means. Elements are parts of a path in a field set,
+    such as ``k:{"name":"a"}`` (an item by its keys), ``v:"a"`` (by its value) and ``i:0`` (by its index).
 
-    Elements without a matching item are left out. An item is matched by at most one element with keys.
+    Elements without a matching item are left out. At most one element with keys matches the same item.
     """
     keyed = [element for element in elements if element.startswith("k:")]
     groups = _by_present_keys(keyed, items)

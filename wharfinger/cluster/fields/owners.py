@@ -66,7 +66,7 @@ class FieldOwners:
         return has and not any(below(entry.fields, path) for entry in self.others)
 
     def sets_of_others(self) -> Iterator[tuple[Writer, FieldSet]]:
-        """Yield each other writer with its fields."""
+        """Yield the entries of all other managers, each as its writer and the fields that it owns."""
         for entry in self.others:
             yield entry.writer, entry.fields
 
@@ -133,7 +133,7 @@ def text_at(live: JsonObject, *path: str) -> str:
 
 
 def below(fields: FieldSet, path: FieldPath) -> FieldSet:
-    """Return the part of the set below one path; its paths begin after that path."""
+    """Return the fields of the set that lie below ``path``, as paths relative to ``path``."""
     for element in path:
         fields = fields.below(element)
     return fields

@@ -1,4 +1,5 @@
-"""The `Fact` about each live object of a release (mainly its readiness), and tasks for objects that do not show it themselves.
+"""The `Fact` about each live object of a release (mainly its readiness), and the tasks that judge objects whose content does
+not show their readiness.
 
 Most objects are judged immediately when they are reported. Two kinds of objects cannot be judged immediately, and are *open*
 until a task has judged them:
@@ -148,7 +149,9 @@ class HealthFacts:
             self._open(identity, _Case(key, None))
 
     def _judge_now(self, identity: Identity, case: _Case, seen: Sighting) -> None:
-        """Judge the object immediately, or let a task judge it."""
+        """Judge the object immediately. If a rule has to be evaluated, or the definition of the object's kind has to be read,
+        let a task judge it instead.
+        """
         obj, rule, held = case.obj or {}, self._rule_of(identity), self._facts.get(identity)
         if held is not None and held.seen == seen and held.rule == rule and seen.version >= 0:
             return  # this state is known already
@@ -195,7 +198,7 @@ class HealthFacts:
     # -- tasks
 
     async def run(self) -> None:
-        """Judge open objects, until cancelled."""
+        """Judge the objects that wait for a task, until cancelled."""
         async with trio.open_nursery() as nursery:
             for number in range(JUDGES):
                 nursery.start_soon(self._judge_all, name=f"health judge {number}")

@@ -66,8 +66,8 @@ class Health:
 def health_of(
     states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = (), stalled: Iterable[ObjectKey] = ()
 ) -> Health:
-    """Return the health of a release from the states of its objects. ``unknown``: the objects that were not looked up yet;
-    ``stalled``: objects that have stalled, of which those that are ready do not count.
+    """Return the health of a release from the states of its objects. ``unknown`` are the objects that were not looked up yet.
+    ``stalled`` are the objects that have stalled; an object that is ready does not count as stalled.
     """
     laggards = {key: state for key, state in sorted(states.items()) if not isinstance(state, Current)}
     ready = tuple(sorted(key for key, state in states.items() if isinstance(state, Current)))
@@ -100,9 +100,10 @@ def sighting(obj: JsonObject) -> Sighting:
 class Fact:
     """The fact about one live object: the state seen last, and its readiness.
 
-    ``open``: the readiness is being determined anew, and ``state`` is the former state. ``until``: the end of a grace time
-    (trio's clock), after which the object is Current. ``rule`` is the rule by which the object was judged. ``guarded``: the
-    time until which older states are ignored, because this state comes from the answer to an apply.
+    ``open`` is True while the readiness is being determined anew; ``state`` is then the former state. ``until`` is the end of a
+    grace time (trio's clock), after which the object is Current. ``rule`` is the rule by which the object was judged. If the
+    state comes from the answer to an apply, the watch may still deliver older states; they are ignored until the time
+    ``guarded``.
     """
 
     seen: Sighting
@@ -113,7 +114,9 @@ class Fact:
     guarded: float = -inf
 
     def at(self, now: float) -> Readiness:
-        """Return the readiness, as far as it is known."""
+        """Return the readiness at the time ``now``: Current after the end of the grace time, otherwise the last determined
+        readiness.
+        """
         return Current() if self.until is not None and now >= self.until else self.state
 
     def certain_at(self, now: float) -> Readiness:

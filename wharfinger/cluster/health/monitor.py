@@ -117,7 +117,9 @@ class HealthMonitor:
     # -- notifications
 
     def changed(self, key: ObjectKey, obj: JsonObject | None) -> None:
-        """Record a live object; None if it is gone. For `LiveObjects.listen`."""
+        """Record the present state of a live object; ``obj`` is None if the object is gone. :meth:`LiveObjects.listen` gets
+        this method as a listener.
+        """
         if obj is None:
             self._facts.lost(key)
         else:

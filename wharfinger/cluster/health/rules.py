@@ -52,7 +52,7 @@ class Expressions(Protocol):
     """An evaluator of expressions on an object, in a process that can be killed."""
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Return whether the expression is true for ``self``.
+        """Return whether the expression is true for the object ``obj``, which is ``self`` in the expression.
 
         Raises ProgramError, which is transient if the expression did not cause it.
         """
@@ -102,7 +102,9 @@ def rule_for(rules: Iterable[HealthRule], api_version: str, kind: str) -> Health
 
 
 def bound(expression: str) -> str:
-    """Return the expression with ``self`` as its only free variable, as an evaluator needs it."""
+    """Return an expression of a rule in the form that an evaluator needs: the only variable is ``self``, and the other names in
+    the expression are bound to fields of ``self``.
+    """
     for name in _NAMES:
         expression = f"cel.bind({name}, has(self.{name}) ? dyn(self.{name}) : dyn({{}}), (\n{expression}\n))"
     return expression

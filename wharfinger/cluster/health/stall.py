@@ -25,7 +25,9 @@ GRACE_S: Final = 60.0
 ABSENT_S: Final = 10.0
 """The time for which an object may be absent, in seconds; the shorter of this and the grace period counts."""
 LIMIT_S: Final = 600.0
-"""The time for which an object may be unready at all: as long as the default progress deadline of a Deployment."""
+"""The longest time, in seconds, for which an object may be unready, even if its message changes. It is equal to the default
+progress deadline of a Deployment.
+"""
 
 
 @dataclass(frozen=True, slots=True)

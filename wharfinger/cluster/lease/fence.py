@@ -34,7 +34,9 @@ class Fence:
         self._reason = "it is not held yet"
 
     def moment(self) -> tuple[float, float]:
-        """Return the present time by both clocks, in seconds."""
+        """Return the present time, in seconds, by the two clocks: the monotonic clock, and the clock that also counts while the
+        machine is suspended.
+        """
         return self._clock(), self._boot_clock()
 
     def permit(self, until: float, since: tuple[float, float] | None = None) -> None:
@@ -53,7 +55,7 @@ class Fence:
         self._reason = reason
 
     def check(self, what: str) -> None:
-        """Check that ``what`` may be sent now. Raises FencedError otherwise."""
+        """Raise FencedError unless a write may be sent now. ``what`` describes the write in the error message."""
         if self._clock() < self._until and self._boot_clock() < self._boot_until:
             return
         reason = self._reason if self._until == -math.inf else "it was not renewed in time"

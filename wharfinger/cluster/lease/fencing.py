@@ -107,7 +107,9 @@ class Sightings:
 
 
 class Fencing:
-    """The judge of pending records, for the writer ``ours``; ``clock`` is monotonic."""
+    """Decides whether another writer still works on a pending record that it has written. ``ours`` is the writer in this
+    process. ``clock`` is monotonic.
+    """
 
     def __init__(self, client: ClusterClient, ours: Holder, clock: Callable[[], float] = trio.current_time) -> None:
         self.ours = ours

@@ -34,7 +34,9 @@ GIVE_BACK_S: Final = 2.0
 RETRY_S: Final = 0.5
 """The interval at which a candidate reads the Lease; a takeover is late by at most this time."""
 DEADLINE_SHARE: Final = 2 / 3
-"""The fraction of the duration after which a holder that cannot renew the Lease gives up, as in Kubernetes' own components."""
+"""A holder that cannot renew the Lease gives up after this fraction of the Lease's duration. Kubernetes' own components use the
+same fraction.
+"""
 
 
 class LeaseLostError(ClusterError):

@@ -46,7 +46,7 @@ class LeaseTimes:
     retry_s: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check that the four times are in the required order."""
+        """Raise ValueError unless the four times are positive and in the order retry <= renew < deadline < duration."""
         if not 0 < self.retry_s <= self.renew_s < self.deadline_s < self.duration_s:
             raise ValueError(f"{self}: these must be in this order: 0 < retry <= renew < deadline < duration")
 
@@ -71,7 +71,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A write is under way by which this candidate tries to take the Lease."""
+    """The write with which this candidate tries to take the Lease is under way."""
 
     waiting: Waiting
 
@@ -88,7 +88,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A write is under way that gives the Lease back."""
+    """The write that gives the Lease back is under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,9 @@ def read_lease(obj: JsonObject) -> LeaseRecord:
 
 
 def lease_spec(claim: Claim, before: LeaseRecord | None, now: datetime) -> JsonObject:
-    """Return the ``spec`` to write over ``before``, as a merge patch or in a new Lease."""
+    """Return the ``spec`` of a Lease for a claim. ``before`` is the present content of the Lease, and the ``spec`` is a merge
+    patch; if ``before`` is None, it is the ``spec`` of a new Lease.
+    """
     renewed = min(max((now - _EPOCH) // timedelta(microseconds=1), 0), _MAX_US)
     if before is not None:
         renewed = max(renewed, before.renewed_us + 1)
@@ -97,8 +99,8 @@ def _stamp(micros: int) -> str:
 
 
 def _micros(text: str) -> int:
-    """Return a time as microseconds since 1970; 0 for text that is not a time. Callers only compare the value with the next
-    one, so 0 is good enough.
+    """Return a time as microseconds since 1970; 0 for text that is not a time. This is sufficient, because callers only check
+    whether the value has changed.
     """
     moment = parse_time(text)
     micros = 0 if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)

@@ -35,15 +35,17 @@ class Applied:
     resource_version: str
     mark: int
     fields: PackedJson
-    """The fields that were ours, as FieldsV1."""
+    """The fields that this daemon owned after the apply, as FieldsV1."""
     values: bytes
     """A checksum of each value, in the order of :func:`~wharfinger.cluster.fields.items.leaf_values`."""
     partial: bool = False
-    """True if wanted fields were left to the managers that took them: then our fields are fewer than the wanted ones."""
+    """True if the apply left some wanted fields to other managers, which had taken them. Then the daemon owns fewer fields than
+    it wants.
+    """
 
     @property
     def owned(self) -> FieldSet:
-        """Return the fields that were ours."""
+        """Return the fields that this daemon owned after the apply."""
         return read_fields_v1(self.fields.value())
 
     def changed_values(self, live: JsonObject) -> list[FieldPath]:
@@ -107,7 +109,9 @@ def mark_of(live: JsonObject, manager: str) -> int:
 
 
 class AppliedObjects:
-    """For each applied object, by identity, its baseline: the server's answer to the last apply, with which drift is judged."""
+    """The baselines of all applied objects, by identity. A baseline is made from the server's answer to the last apply of an
+    object, and drift is found by comparison with it.
+    """
 
     def __init__(self, manager: str) -> None:
         self.manager = manager

@@ -62,7 +62,7 @@ class DesiredObject:
     orphan: bool = False
     marked: bool = False
     identity: Identity = field(init=False, compare=False, repr=False)
-    """The identity of the object, by which tables and caches find the row. They share this one instance."""
+    """The identity of the object, by which tables and caches find the row. All of them refer to this one instance."""
 
     def __post_init__(self) -> None:
         """Make the identity from the key."""

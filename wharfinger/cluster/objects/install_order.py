@@ -71,7 +71,7 @@ INSTALL_ORDER: Final = (
 
 
 class Wave(IntEnum):
-    """The wave in which a kind is written."""
+    """A group of kinds whose objects are applied together; the waves are applied in the order of their numbers."""
 
     CLASSES = 0
     BOUNDS = 1

@@ -45,7 +45,7 @@ from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, dec
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 CHECK_S: Final = 15.0
-"""The interval at which failing watches are found, and their kinds looked up."""
+"""The interval in seconds at which the daemon searches for failing watches, and looks up their kinds."""
 
 LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
 """A callback that gets the present state of an object, or None if the object is gone or has lost the label. It must not block,
@@ -62,7 +62,7 @@ Must not block, and must not raise.
 
 @dataclass(frozen=True, slots=True)
 class LiveStatistics:
-    """The counts of watched objects. ``unreadable`` and ``changes`` count since the start.
+    """The counts of watched objects. ``unreadable`` and ``changes`` are totals since the start.
 
     ``objects`` is the number of objects known now, by kind (``ResourceType.group_kind`` with its version).
     """
@@ -147,7 +147,7 @@ class LiveObjects:
     def is_absent(self, key: ObjectKey) -> bool:
         """Return whether it is known that no object, in a release or not, has this kind and name.
 
-        False if this is not known, for example because the kind is not attended, or its watch is interrupted.
+        The result is False if this is not known, for example because the kind is not attended, or its watch is interrupted.
         """
         followed = self._followed.get(key.resource)
         if followed is None or not followed.subscription.is_current or key in followed.keys:
@@ -170,7 +170,7 @@ class LiveObjects:
                 followed.waits.discard(wait)
 
     def statistics(self) -> LiveStatistics:
-        """Return what is watched now."""
+        """Return the number of watched objects by kind, and the kinds that cannot be watched now."""
         return LiveStatistics(
             objects={_named(resource): len(followed.keys) for resource, followed in sorted(self._followed.items())},
             failing={_named(resource): why for resource, why in self._failing().items()},
@@ -290,10 +290,11 @@ async def open_live_objects(
     selector: str = RELEASE_LABEL,
     unmarked: UnmarkedNames | None = None,
 ) -> AsyncGenerator[LiveObjects, None]:
-    """Yield the watched kinds; their watches end with the block. Only objects that ``selector``, a label selector, selects are
+    """Yield the watched kinds; their watches end with the block. Only objects that the label selector ``selector`` selects are
     watched.
 
-    Resources: a subscription to a shared watch for each attended kind, one task, and a task for each kind until it was listed.
+    Resources: for each watched kind, a subscription to a shared watch, and a task until the kind has been listed; one further
+    task for all kinds.
     """
     async with trio.open_nursery() as nursery:
         live = LiveObjects(client, watches, selector, unmarked, nursery)

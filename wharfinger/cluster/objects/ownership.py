@@ -89,8 +89,9 @@ def is_kept(obj: JsonObject) -> bool:
 
 
 def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """Return the object with the namespace of ``key``: the one that the object names or, if it names none, the release's. An
-    object of a cluster-scoped kind is returned without a namespace.
+    """Return the object with the namespace of ``key`` in place of its own; without a namespace if ``key`` has none, because the
+    kind is cluster-scoped. The key's namespace is the one that the object names or, if it names none, the namespace of the
+    release.
     """
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "namespace"}
     if key.namespace:

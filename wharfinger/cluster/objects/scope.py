@@ -38,7 +38,9 @@ Confined = Callable[[Owner], bool]
 
 
 class OutsideNamespaceError(ReleaseError):
-    """A release that is confined to its namespace contains an object outside of it; permanent until such objects are allowed."""
+    """A release that is confined to its namespace contains an object outside of it. A retry helps only after such objects were
+    allowed, or the release was changed.
+    """
 
 
 def unconfined(_owner: Owner) -> bool:

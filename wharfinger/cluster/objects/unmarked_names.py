@@ -56,7 +56,7 @@ class UnmarkedNames:
             self._watched[resource] = _Watched(stack.pop_all(), subscription)
 
     def release(self, resource: ResourceType) -> None:
-        """Stop watching a kind."""
+        """Stop watching the objects of a kind."""
         if (watched := self._watched.pop(resource, None)) is not None:
             watched.stack.close()
 

@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 _STALE: Final = 64
-"""The number by which discarded revisions may outnumber the revisions held."""
+"""The heap is made anew when it has more discarded revisions than held ones, and the difference is larger than this number."""
 
 
 class Lowest(Generic[K]):

@@ -92,9 +92,9 @@ class Machine(Generic[K, R]):
         return owner.failing.lowest() if owner else 0
 
     def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
-        """Return whether each row of this owner up to this revision is Done, or one of them is hopeless: it failed permanently,
-        or ``give_up`` times in a row. With ``keys``, this is required of these keys only; the rows of all other keys only
-        have to be attempted.
+        """Return True if all rows of this owner up to this revision are Done, or if one of them is hopeless: it failed
+        permanently, or ``give_up`` times in a row. With ``keys``, only the rows of these keys are checked; it is enough that
+        all other rows up to this revision were attempted.
         """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
@@ -121,10 +121,10 @@ class Machine(Generic[K, R]):
         return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
 
     def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
-        """Return an owner whose rows up to this revision were not all attempted or are not settled (:meth:`settled`); None if
-        there is no such owner.
+        """Return an owner that has a row up to this revision that was not attempted yet or is not settled (:meth:`settled`);
+        None if there is no such owner.
 
-        ``attempted``: the rows only have to be attempted.
+        If ``attempted`` is true, only rows that were not attempted count.
         """
         for name, owner in self._owners.items():
             if owner.attempted(self.consumed) < revision:
@@ -146,7 +146,7 @@ class Machine(Generic[K, R]):
         return 0 if record is None or record.deleting else record.revision
 
     def status(self, key: K) -> Status | None:
-        """Return the status of a key; None: the key is unknown."""
+        """Return the status of a key; None if the key is unknown."""
         record = self._records.get(key)
         if record is None:
             return None
@@ -279,7 +279,9 @@ class Machine(Generic[K, R]):
         return self._pruned is not None and key not in self._pruned
 
     def _leave(self, record: Record[K, R]) -> None:
-        """Remove the key from every line in which it waits."""
+        """Remove the key from the line in which it waits: for a worker, for a retry, for a refresh, or for the end of
+        a prune.
+        """
         match record.place:
             case Place.FRESH | Place.DUE:
                 self._turns.remove(record)
@@ -317,7 +319,8 @@ class Machine(Generic[K, R]):
     def is_assumed(self, key: K, revision: int) -> bool:
         """Return whether a row that was not read yet will be Done once it is read, because it was assumed to be done.
 
-        False if a worker has the key, or had it when the row changed, because such a key is attempted again in any case.
+        The result is False if a worker is attempting the key, or was when the row changed, because such a key is attempted
+        again in any case.
         """
         record = self._records.get(key)
         busy = record is not None and record.place in {Place.RUNNING, Place.AWAITING}
@@ -438,8 +441,8 @@ class Machine(Generic[K, R]):
     def refresh(self, key: K, now: float) -> None:
         """If a key is Done, or failed permanently, attempt it again as soon as the rate for refreshes allows.
 
-        If a worker has the key, it is attempted again after that. Any other key is left as it is, because an attempt at it is
-        planned anyway.
+        If a worker is attempting the key, another attempt follows. Nothing is done for any other key, because an attempt is
+        planned for it anyway.
         """
         record = self._records.get(key)
         if record is not None and not record.deleting:
@@ -463,8 +466,8 @@ class Machine(Generic[K, R]):
     # --- pruning -----------------------------------------------------------------------------------------------------------
 
     def hold(self, present: Snapshot[K, R]) -> None:
-        """Begin a prune that keeps the objects of these rows. Until it ends, no update of a row that is not among them begins,
-        because the prune could delete its object.
+        """Begin a prune that keeps the objects of the rows in ``present``. Until the prune ends, no update of any other row
+        begins, because the prune could delete the object of that row.
         """
         self._pruned = present
 

@@ -47,7 +47,7 @@ def begun(options: ReconcilerOptions) -> Pruning:
 
 
 def asked(pruning: Pruning) -> Pruning:
-    """Request a prune."""
+    """Return the state after a caller has requested a prune."""
     return replace(pruning, asked=True)
 
 
@@ -59,7 +59,7 @@ def started(pruning: Pruning) -> Pruning:
 def ended(
     pruning: Pruning, options: ReconcilerOptions, error: ClusterError | None, *, now: float, took_s: float, draw: float
 ) -> Pruning:
-    """Record the end of a prune."""
+    """Record the end of a prune, and plan the next one. ``error`` is None if the prune succeeded."""
     failures = pruning.failures + 1 if error else 0
     pause = options.prune_s or NEVER
     if error is not None:

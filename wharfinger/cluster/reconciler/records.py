@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Place(Enum):
-    """The place of a key; each key is in exactly one place."""
+    """The place of a key in the reconciler, which determines what happens to the key next. Each key is in exactly one place."""
 
     RESTING = auto()
     """There is nothing to do for the key."""

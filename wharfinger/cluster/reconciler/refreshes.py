@@ -44,12 +44,12 @@ class Refreshes(Generic[K, R]):
             self._aged[record.key] = record
 
     def withdraw(self, record: Record[K, R]) -> None:
-        """Record that the key is neither waiting nor Done any more."""
+        """Forget the key of ``record``: it waits for no refresh, and is not refreshed because of its age."""
         self._limited.pop(record.key, None)
         self._aged.pop(record.key, None)
 
     def oldest(self, now: float) -> Record[K, R] | None:
-        """Return the record of the key that was Done longest ago, if that is at least ``age_s`` ago; None otherwise."""
+        """Return the record of the key whose row was done longest ago, if that is at least ``age_s`` ago; None otherwise."""
         if not self._aged or next(iter(self._aged.values())).at + self._age_s > now:
             return None
         return next(iter(self._aged.values()))

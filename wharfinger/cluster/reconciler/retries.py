@@ -33,7 +33,8 @@ def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) 
 
 
 def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, draw: float) -> float:
-    """Return the pause after this error: ``permanent_retry_s`` if only a change helps, otherwise the pause by :func:`pause_s`.
+    """Return the pause before the retry after an error. After a permanent error, which only a change can resolve, it is about
+    ``permanent_retry_s``; otherwise it grows with ``failures`` (:func:`pause_s`).
 
     If the server asked for a longer pause after a transient error, that pause is used, up to ``permanent_retry_s``.
     """
@@ -88,7 +89,7 @@ class Retries(Generic[K]):
         return iter(self._failures.values())
 
     def get(self, key: K) -> Failure[K] | None:
-        """Return the failure of this key."""
+        """Return the failure of this key; None if its last attempt did not fail."""
         return self._failures.get(key)
 
     def add(self, key: K, error: ClusterError, *, now: float, pause: float) -> Failure[K]:

@@ -188,7 +188,8 @@ class Reconciler(Generic[K, R]):
         return self._waiters.watch(owner)
 
     def progress(self, owner: Hashable) -> tuple[K, ...]:
-        """Return the keys of this owner that are not Done, as far as the table was read.
+        """Return those keys of this owner that do not have the status Done. Changes of the table that have not been read yet
+        are not considered.
 
         Keys with the status Pending come first, then those with Error, then those with Refreshing.
         """
@@ -247,8 +248,8 @@ class Reconciler(Generic[K, R]):
         self._set_alarm()
 
     def assume_done(self, key: K, revision: int) -> None:
-        """Record that the object is known to match this revision of its row, so it needs no operation. Ignored if the
-        row changed.
+        """Record that the object is known to match this revision of its row, so it needs no operation. If the row has changed,
+        do nothing.
         """
         entry = self._table.snapshot().get(key)
         if entry is not None and entry.revision == revision:
@@ -289,7 +290,9 @@ class Reconciler(Generic[K, R]):
         return True
 
     async def _work_by_the_batch(self) -> bool:
-        """Perform one retry, or a batch of changes. Deletions are over before updates begin."""
+        """Perform one retry, or a batch of changes; return False if there is nothing to do. In a batch, updates begin only when
+        all deletions have ended.
+        """
         now = trio.current_time()
         batch, is_retry = self._machine.take_batch(now)
         if not batch:
@@ -343,7 +346,7 @@ class Reconciler(Generic[K, R]):
         error.__cause__ = None  # a stored error must not keep frames alive
 
     def _taken(self, now: float) -> None:
-        """Prepare for the end of the attempt that a worker has just taken. Wake one more worker, but only if there is more work
+        """Plan the check whether the attempt that a worker has just taken is late. Wake one more worker if there is more work
         to take.
         """
         if now + self._options.patience_s < self._alarm_at:

@@ -25,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Kind(StrEnum):
-    """The kind of a status."""
+    """The kind of a status, such as Pending or Done."""
 
     PENDING = "Pending"
     REFRESHING = "Refreshing"
@@ -88,8 +88,8 @@ class StatusSet:
         return self._statuses
 
     def get(self, name: str) -> Status:
-        """Return the status of one reconciler. If the reconciler has not set a status, return Pending with the id and the time
-        of the whole set.
+        """Return the status of one reconciler. If the reconciler has not set a status yet, return Pending with the ``id`` and
+        the ``updated_at`` of this set.
         """
         return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
 
@@ -126,7 +126,7 @@ class StatusSet:
 
 
 class Statuses(Generic[K]):
-    """The reconcilers of one table. :meth:`of` collects the statuses that a key has with them."""
+    """The statuses of the keys of one table with all reconcilers of this table. :meth:`of` collects those of one key."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Callable[[K], Status | None]] = {}

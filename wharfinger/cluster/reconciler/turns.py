@@ -41,14 +41,14 @@ R = TypeVar("R")
 
 RETRY_EVERY: Final = 4
 DEBT: Final = 10
-"""The used time of an owner exceeds the used time of the other owners by at most this many times `patience_s`, so that the
-owner never waits long for its next turn."""
+"""The limit, as a multiple of `patience_s`, by which the used time of an owner may exceed that of the other owners. So an owner
+that has used much time does not wait long for its next turn."""
 _STALE: Final = 64
 _NONE: Final = -1
 
 
 class Lane(Generic[K, R]):
-    """The owners that have something to do, ordered by the time of workers that they have used.
+    """The owners that have something to do, ordered by the time for which they have used workers.
 
     An owner may have several entries in the heap; only its newest entry counts. While the lane has only one owner, the time in
     its entry is not updated. It is updated when a second owner arrives.
@@ -102,7 +102,7 @@ class Lane(Generic[K, R]):
 
 @dataclass(slots=True)
 class Places:
-    """The number of places of each kind that are taken."""
+    """The numbers of ordinary and of slow places that operations take now (see the docstring of this module)."""
 
     ordinary: int = 0
     slow: int = 0
@@ -269,8 +269,8 @@ class Turns(Generic[K, R]):
         return cut
 
     def _victim(self) -> Work[K, R]:
-        """Return the oldest late operation of the owner with the most late operations; never a retry that began in a
-        slow place.
+        """Return the operation that is cut off to free a slow place: the oldest late operation of the owner with the most late
+        operations. A retry that had a slow place from its beginning does not count as late, and is never returned.
         """
         uncut = [work for work in self._late if not work.cut]
         counts: dict[Hashable, int] = {}

@@ -167,7 +167,9 @@ class ChunkStore:
 
 
 class _Head:
-    """The head to which a chunk belongs according to its labels, and the names of the chunks that this head lists."""
+    """The head of a large record (the Secret that lists the record's chunks) to which a chunk belongs according to its labels,
+    and the names of the chunks that this head lists.
+    """
 
     def __init__(self, secret: JsonObject, names: tuple[str, ...], *, readable: bool = True) -> None:
         self.secret = secret

@@ -56,7 +56,7 @@ class RecordCache:
 
     @property
     def count(self) -> int:
-        """The number of revisions, of all known releases."""
+        """The number of revisions in the cache, of all releases."""
         return sum(len(history) for history in self._histories.values())
 
     def get(self, owner: Owner) -> tuple[Stored, ...] | None:
@@ -88,7 +88,7 @@ class RecordCache:
             self.drop(next(iter(self._histories)))
 
     def put_one(self, owner: Owner, stored: Stored) -> None:
-        """Record that a revision was written; ignored if the cache does not know its release."""
+        """Record that a revision was written. Do nothing if the cache does not know its release."""
         known = self._histories.get(owner)
         if known is not None:
             others = [one for one in known if one.release.revision != stored.release.revision]

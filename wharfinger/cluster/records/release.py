@@ -162,8 +162,8 @@ class Release:
 
     @property
     def base(self) -> bytes:
-        """Return the source of the manifest, as the request gave it (:attr:`ReleaseRequest.base`); b"" if the request gave no
-        source.
+        """Return the source from which the manifest was made, in the form that the request gave (:attr:`ReleaseRequest.base`);
+        b"" if the request gave no source.
         """
         return self._file(BASE_FILE)
 
@@ -194,7 +194,7 @@ class Release:
 
     @property
     def stamp(self) -> str:
-        """Return the stamp that this revision was written with; "" if it was written without one.
+        """Return the stamp of this revision, a short text in a label; "" if the revision has none.
 
         Helm copies labels to new revisions, so a stamp that names another revision does not count.
         """

@@ -70,7 +70,7 @@ CHUNK_BYTES: Final = 900 * 1024
 """The size of the data in a chunk: below the limit of a Secret, and in base64 below the limit of a request to etcd."""
 MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
 STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
-"""The name of the object that replaces a manifest that was cut out of a head."""
+"""The name of an object in a head: the object takes the place of the manifest, which is in the chunks."""
 
 _STAND_IN: Final = (
     f"# The manifest of this revision is larger than a record of Helm's can be: it is in Secrets of type {CHUNK_TYPE}.\n"

@@ -150,8 +150,8 @@ class ReleaseHeads:
         """Announce the write of a Secret that the block makes for this daemon. The block passes the resulting Secret to the
         yielded function, or None if the write deletes the Secret.
 
-        If the block ends without that call, changes that the watch reported meanwhile are attributed to the holder that the
-        Secret names.
+        If the block ends without calling this function, changes that the watch reported meanwhile are attributed to the holder
+        that the Secret names.
         """
         place = (namespace, secret)
         versions: list[str] = []

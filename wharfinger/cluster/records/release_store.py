@@ -89,7 +89,9 @@ class ReleaseStore:
         self._chunks = ChunkStore(client, Fencing(client, replace(ours, family="")))
         self._cache = RecordCache()
         self._doubtful: set[Owner] = set()
-        """The releases for which another writer's change preceded ours; the heads may not know these changes yet."""
+        """The releases for which a write of ours has failed, because another writer had changed the record before. The heads
+        may not know that change yet, so the records are read again.
+        """
 
     @property
     def cached(self) -> tuple[int, int]:
@@ -350,7 +352,9 @@ class ReleaseStore:
 
 
 def _differ_in_info_only(one: Release, other: Release) -> bool:
-    """Return whether two records differ at most in their ``info``. Apart from the notes, ``info`` is never stored in chunks."""
+    """Return whether two records differ at most in their ``info``. In that case, only the head is packed again, because
+    ``info`` is never stored in chunks, apart from the notes.
+    """
     return one.whole and {**one.document, "info": None} == {**other.document, "info": None}
 
 

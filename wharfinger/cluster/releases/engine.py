@@ -122,7 +122,9 @@ class ReleaseEngine:
         return self.as_applied(request.owner, request.fingerprint)
 
     def as_applied(self, owner: Owner, fingerprint: str) -> ReleaseResult | None:
-        """Do the same as `unchanged`, for a caller that kept the fingerprint of a request instead of the request."""
+        """Do the same as `unchanged` for the request that has this fingerprint. A caller that keeps only the fingerprint need
+        not make the request again.
+        """
         known = self._board.known.get(owner)
         if known is None or known.fingerprint != fingerprint or self._board.is_busy(owner):
             return None
@@ -200,7 +202,7 @@ class ReleaseEngine:
         confined: bool,
         account: ServiceAccount | None,
     ) -> None:
-        """Remember that the release is as the request wants it."""
+        """Record that the release was applied as requested, so that the same request needs no further upgrade."""
         owner = request.owner
         self._attend(owner)
         self._board.whole.add(owner)
@@ -276,7 +278,7 @@ class ReleaseEngine:
 
         From then on, the deletion of one of these definitions is noticed, and the definition is restored if ``drift`` says so.
         ``step`` is a name that the caller chooses. Definitions that an earlier call with the same ``step`` applied for the
-        release are no longer watched, unless they are among these.
+        release are no longer watched, unless ``crds`` contains them, too.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and the errors of the
         client.
@@ -292,7 +294,8 @@ class ReleaseEngine:
     async def apply_early(
         self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
     ) -> tuple[ObjectKey, ...]:
-        """Apply some objects of a release before the release itself is applied. Its manifest will contain these objects.
+        """Apply some objects of a release before the release itself is applied, and return their keys. The manifest of the
+        release will contain these objects.
 
         Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and the errors of the
         client.
@@ -448,7 +451,9 @@ class ReleaseEngine:
     # -- about one release
 
     def _attend(self, owner: Owner) -> None:
-        """Treat the release as ours again, even if a user changed it before."""
+        """Correct the drift of a release again that was left alone because another tool made its last revision. If the release
+        is suspended, its drift is corrected only after it is resumed.
+        """
         if owner in self._board.left_alone:
             self._board.left_alone.discard(owner)
             if owner in self._board.suspended:

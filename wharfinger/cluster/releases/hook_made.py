@@ -36,7 +36,7 @@ class HookMark:
         return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
 
     def is_on(self, obj: JsonObject) -> bool:
-        """Return whether the object has this mark."""
+        """Return whether the object has this mark: whether a hook created it for the package of the release ``owner``."""
         return (
             find_str(obj, "metadata", "labels", MADE_FOR) == self.owner.name
             and find_str(obj, "metadata", "annotations", MADE_FOR_NAMESPACE) == self.owner.namespace

@@ -83,7 +83,7 @@ class HookFailedError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook object, with the settings from its annotations."""
+    """One Helm hook (an object of a chart that is created at certain events), with the settings from its annotations."""
 
     obj: JsonObject
     events: frozenset[HookEvent]
@@ -235,8 +235,8 @@ class HookRunner:
             await self._remove(await self._key(hook), until=until)
 
     async def _remove_interrupted(self, hook: Hook) -> None:
-        """Delete the object of an interrupted hook, which neither succeeded nor failed, if this run made it and the next
-        run would not delete it.
+        """Delete the object of a hook that was interrupted before it succeeded or failed. Keep the object if this run did not
+        make it, or if the next run deletes it anyway.
         """
         key = await self._key(hook)
         if DeletePolicy.BEFORE_CREATION not in hook.policies and key in self._made:

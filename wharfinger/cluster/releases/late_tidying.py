@@ -46,7 +46,7 @@ class LateTidying:
         self._added = trio.Event()
 
     def add(self, owner: Owner) -> None:
-        """Plan the tidying of a release's history, TIDY_S from now unless it is due earlier."""
+        """Plan to tidy the history of a release in TIDY_S seconds. If that is already planned, the earlier time stays."""
         self._due.setdefault(owner, trio.current_time() + TIDY_S)
         self._added.set()
 

@@ -1,12 +1,12 @@
-"""The decision which paths of the Kubernetes API a chart's `lookup` may read.
+"""The check of the paths of the Kubernetes API that a chart's `lookup` reads: which of them it may read.
 
 Pure. Only what `lookup` needs is allowed: the version, discovery, objects, and collections. Everything else is refused, in
 particular subresources (``pods/x/log``, ``services/x/proxy``) and watches. A confined release reads only objects of its own
 namespace: no other namespace, no list over all namespaces, and no object of a cluster-scoped kind (the path of such an object
 looks like a path over all namespaces).
 
-A path is split, each part is checked, and the requested path is assembled from the checked parts. So only judged paths are
-requested, in whatever form the client wrote them.
+A path is split, each part is checked, and the requested path is assembled from the checked parts. So only checked paths are
+requested, however the client wrote them.
 """
 
 import re

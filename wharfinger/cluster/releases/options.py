@@ -75,8 +75,8 @@ class EngineListener(Protocol):
         """Receive a revision that another writer made or deleted; drift is not corrected until the next upgrade."""
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Receive the objects that a prune deleted because the release did not contain them any more, and no operation had
-        removed them.
+        """Receive the objects that a prune deleted. They did not belong to the release any more, but no operation had deleted
+        them.
         """
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:

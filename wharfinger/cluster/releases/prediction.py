@@ -74,7 +74,7 @@ class Source(StrEnum):
     DRY_RUN = "dry run"
     CHART = "chart"
     RULES = "rules"
-    """The rules for objects that leave the release, and a comparison with the live object."""
+    """The prediction needs no dry run: it follows from the rules for deletions, or from a comparison with the live object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,9 @@ def _by_chart(obj: JsonObject, note: str, namespace: str) -> ObjectChange:
 
 
 def _beside(name: str, wanted: JsonObject, live: JsonObject | None, note: str) -> ObjectChange:
-    """Return the change of an object for which no dry run is possible: the live object, overridden by the chart's fields."""
+    """Return the change of an object for which no dry run is possible. The new object is assumed to be the live object,
+    overridden by the chart's fields.
+    """
     if live is None:
         return ObjectChange(name, Change.CREATE, Source.CHART, after=wanted, note=note)
     change = Change.UNCHANGED if is_within(wanted, live) else Change.CHANGE

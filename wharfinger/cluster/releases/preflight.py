@@ -77,9 +77,9 @@ class Surveyor:
     ) -> None:
         """Make a surveyor; ``manager`` is the field manager under whose name objects are applied.
 
-        ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_shared``: whether another
-        manager may have fields of an object. ``is_absent``: whether it is known that an object does not exist. ``acting``
-        returns the client that reads the objects of a release; without it, ``client`` reads them.
+        ``is_as_applied`` returns whether the live object of a row is known to be as it was when it was applied. ``is_shared``
+        returns whether another manager may have fields of an object. ``is_absent`` returns whether it is known that an object
+        does not exist. ``acting`` returns the client that reads the objects of a release; without it, ``client`` reads them.
         """
         self._client = client
         self._acting = acting or always(client)

@@ -68,7 +68,9 @@ class ReleaseRegistry:
     """The definitions that each release applied, and that are gone from the cluster."""
 
     def forget(self, owner: Owner) -> None:
-        """Discard the last applied state of this release, and the marks that it is whole or restored."""
+        """Discard the last applied state of this release, and the records that all its rows are known and that it was
+        restored.
+        """
         self.known.pop(owner, None)
         self.whole.discard(owner)
         self.restored.pop(owner, None)
@@ -86,7 +88,9 @@ class ReleaseRegistry:
         return owner in self.whole and not self.corrections_paused(owner)
 
     def report_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """Report drift to the listeners (see EngineListener), together with missing definitions."""
+        """Report the drift of a release to the listeners (see EngineListener). Each of its CRDs that is missing in the cluster
+        counts as drift, too.
+        """
         _put(self.drifted, owner, (drifts, fights) if drifts or fights else None)
         for listener in self.listeners:
             listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)

@@ -52,7 +52,7 @@ class Removed:
 
 
 class ReleaseRows:
-    """The only writer of the desired table."""
+    """The rows of releases in the table of wanted objects. No other class writes to this table."""
 
     def __init__(
         self,
@@ -128,12 +128,15 @@ class ReleaseRows:
         )
 
     def fill(self, rows: Iterable[DesiredObject]) -> None:
-        """Insert the rows of a record, and assume that they are done, because nothing else is known about them."""
+        """Insert the rows of a release record. They count as done without an operation, because nothing else is known about
+        their objects.
+        """
         missing = [row for row in rows if row.identity not in self._table.snapshot()]
         self._assume(missing, {})
 
     async def remove(self, rows: Sequence[DesiredObject], decision: RemovalDecision, progress: Progress) -> Removed:
-        """Delete the objects that are to be deleted, in the reverse order of waves, and forget the rows of the others.
+        """Delete the objects that ``decision`` wants to be deleted, in the reverse order of waves. Forget all other rows in
+        ``rows``, whose objects stay.
 
         An object that did not exist when the deletion was decided is read again if an apply of ours may have created it since.
         """
@@ -223,7 +226,7 @@ class ReleaseRows:
     # -- writing
 
     def _assume(self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]) -> None:
-        """Insert these rows, and assume that their objects match them, so that no operation is performed."""
+        """Insert these rows as done, without performing an operation, on the assumption that their objects match them."""
         snapshot, other = self._table.snapshot(), list[DesiredObject]()
         for row in rows:
             entry = snapshot.get(row.identity)
@@ -285,7 +288,9 @@ class ReleaseRows:
     async def _give_up(
         self, group: Hashable, keys: Mapping[Identity, ObjectKey], stuck: list[ObjectKey], wait: trio.CancelScope
     ) -> None:
-        """After an interruption, end the wave as soon as each of its unfinished objects has failed and waits for a retry."""
+        """After an interruption, end the wait for ``keys``, the objects that are applied together (a wave), as soon as each
+        unfinished object has failed and waits for a retry. Append the unfinished objects to ``stuck``.
+        """
         await self._interruption.asked.wait()
         while True:
             watch = self._reconciler.watch(group)

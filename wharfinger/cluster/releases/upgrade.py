@@ -127,9 +127,10 @@ class _View:
 
 
 class Upgrade:
-    """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster have rows.
+    """One upgrade, for one request. ``whole`` is True if each object that the release may have in the cluster has a row.
 
-    ``anew``: every object is applied, even if it is as wanted, because the release now acts as another account.
+    ``anew`` is True if every object has to be applied, even one that is as wanted, because the release now acts as another
+    account.
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class Upgrade:
         return Done(result, rows)
 
     def _is_quick(self, view: _View, hooks: Sequence[Hook]) -> bool:
-        """Return whether the upgrade only changes existing objects, which show by their digests what was applied."""
+        """Return whether the upgrade is a quick change: it changes only existing objects (see the docstring of this module)."""
         survey, last = view.survey, view.history[-1].release if view.history else None
         if last is None or not last.holder or last.status is not ReleaseStatus.DEPLOYED or self._anew:
             return False

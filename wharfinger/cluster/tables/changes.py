@@ -48,7 +48,7 @@ class ChangeStream(Generic[K, R]):
 
     @property
     def behind(self) -> bool:
-        """Return whether there may be something to take."""
+        """Return whether there may be changes that were not taken from this stream yet."""
         return self._tracker.mark < self._contents.snapshot.revision
 
     def next(self) -> tuple[Change[K, R], ...]:

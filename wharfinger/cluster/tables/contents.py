@@ -84,13 +84,13 @@ class Contents(Generic[K, R]):
         return buckets
 
     def set_pending(self, pending: frozenset[str]) -> None:
-        """Set the initializers that are pending."""
+        """Set the names of the initializers that have not finished filling the table."""
         self.snapshot = self.snapshot.with_pending(pending)
 
     # -- trackers
 
     def join(self, name: str) -> Tracker:
-        """Add a reader of the changes."""
+        """Add a reader of the table's changes, and return its tracker."""
         return self.graveyard.join(name, self.snapshot.revision)
 
     def leave(self, tracker: Tracker) -> None:

@@ -19,9 +19,9 @@ Values: TypeAlias = tuple[tuple[Hashable, ...], ...]
 class Draft(Generic[K, R]):
     """The uncommitted changes of one table.
 
-    ``own``: the last version of each key that this transaction wrote, sorted by revision; a deletion is a grave. ``values``:
-    the index values of the rows in ``own``. ``ended``: the versions in the snapshot whose rows the transaction replaces or
-    deletes, with their index values.
+    ``own``: the last version of each key that this transaction wrote, sorted by revision; the version of a deleted key has
+    ended. ``values``: the index values of the rows in ``own``. ``ended``: the versions in the snapshot whose rows the
+    transaction replaces or deletes, with their index values.
     """
 
     __slots__ = ("_found", "_indexes", "_name", "base", "ended", "key", "own", "revision", "values")
@@ -38,7 +38,7 @@ class Draft(Generic[K, R]):
         self.values: dict[K, Values] = {}
 
     def get(self, key: K) -> Version[K, R] | None:
-        """Return the row with this key."""
+        """Return the row with this key, including uncommitted changes; None if there is none."""
         own = self.own.get(key)
         if own is None:
             return self.base.version(key)
@@ -105,7 +105,9 @@ class Draft(Generic[K, R]):
                 yield version.key
 
     def _supersede(self, key: K, old: Version[K, R] | None) -> None:
-        """Remove the entry of this key, so that its next entry is added at the end of ``own``."""
+        """Remove the entry of this key from ``own``, the entries that the transaction has written so far, so that the key's
+        next entry is added at their end.
+        """
         if self.own.pop(key, None) is None:
             if old is not None:
                 self.ended.append((old, self._values(old.row)))

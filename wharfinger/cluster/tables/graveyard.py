@@ -21,7 +21,7 @@ NAMED: Final = 16
 
 
 class Tracker:
-    """The progress of one reader. ``begun`` is the revision at which the reader began; it gets no older deletions."""
+    """The progress of one reader. ``begun`` is the revision at which the reader began; it only gets later deletions."""
 
     __slots__ = ("begun", "expired", "mark", "name")
 
@@ -90,7 +90,8 @@ class Graveyard(Generic[K, R]):
         return 1
 
     def collect(self) -> int:
-        """Discard the deletions that all readers have read. While more than the limit remain, expire the slowest tracker.
+        """Discard the deletions that all readers have read. While more deletions remain than the limit allows, expire the
+        tracker of the slowest reader.
 
         Return the number of discarded deletions.
         """

@@ -75,7 +75,7 @@ class Snapshot(Generic[K, R]):
         return key in self._rows
 
     def get(self, key: K) -> Entry[R] | None:
-        """Return the row with this key."""
+        """Return the row with this key; None if there is none."""
         return self._rows.get(key)
 
     def entries(self) -> Iterator[Entry[R]]:

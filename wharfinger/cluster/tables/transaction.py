@@ -104,7 +104,7 @@ class Transaction:
         return self._draft(table).revision
 
     def get(self, table: Table[K, R], key: K) -> Entry[R] | None:
-        """Return the row with this key."""
+        """Return the row with this key as the transaction sees it; None if there is no such row."""
         return self._draft(table).get(key)
 
     def find(self, table: Table[K, R], index: str, value: Hashable) -> tuple[Entry[R], ...]:
@@ -118,7 +118,7 @@ class Transaction:
     # -- writing; each method except `delete_all` returns the previous row
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
-        """Insert the row; return the row with the same key that it replaces, if there is one. Raises SameRowError,
+        """Insert the row. Return the row with the same key that it replaces; None if there is none. Raises SameRowError,
         DuplicateKeyError.
         """
         return self._draft(table).put(row)

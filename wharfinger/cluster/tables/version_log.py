@@ -66,8 +66,8 @@ class VersionLog(Generic[K, R]):
         return self if until < length else VersionLog(self._next, self.live)
 
     def seen(self, revision: int, length: int, after: int = 0) -> Iterator[Version[K, R]]:
-        """Return the rows among the first ``length`` versions that a snapshot at ``revision`` sees, without the rows up to the
-        revision ``after``.
+        """Return the rows that a snapshot at ``revision`` sees, and that were written after the revision ``after``. ``length``
+        is the number of versions in the log when the snapshot was made.
         """
         versions = self.versions
         start = bisect_right(versions, after, key=_revision) if after else 0
@@ -75,7 +75,9 @@ class VersionLog(Generic[K, R]):
         return (version for version in chosen if version.ended > revision)
 
     def changes_since(self, after: int) -> Iterator[Version[K, R]]:
-        """Iterate over current rows and deletions with later revisions. The iterator must not be used after a write."""
+        """Iterate over the current rows and the deletions whose revision is later than ``after``. The iterator must not be used
+        after a write.
+        """
         start = bisect_right(self.versions, after, key=_revision)
         for index in range(start, len(self.versions)):
             version = self.versions[index]

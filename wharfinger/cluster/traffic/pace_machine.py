@@ -75,14 +75,14 @@ Event: TypeAlias = Refused | Answered
 
 
 def start(ceiling: int, floor: int) -> Pace:
-    """Return the first state. Raises ValueError unless 1 <= floor <= ceiling."""
+    """Return the state of the limit before the first request. Raises ValueError unless 1 <= floor <= ceiling."""
     if not 1 <= floor <= ceiling:
         raise ValueError(f"floor {floor} and ceiling {ceiling}: expected 1 <= floor <= ceiling")
     return Pace(ceiling, floor, float(ceiling))
 
 
 def step(pace: Pace, event: Event) -> Pace:
-    """Return the next state."""
+    """Return the state of the machine after an event."""
     match event:
         case Refused(now):
             return _lowered(pace, now, BACKED_OFF)

@@ -48,7 +48,9 @@ class Turn:
         self.is_held = True
 
     async def renew(self) -> None:
-        """Exchange this turn for a later one if more turns are held than the limit permits. Called between two attempts."""
+        """If more turns are held than the limit permits, give this turn back, and wait for a new one. Called between two
+        attempts of a request.
+        """
         if self._pacer.is_exceeded:
             self.is_held = False
             await self._pacer.exchange()
@@ -73,7 +75,9 @@ class Pacer:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[Turn, None]:
-        """Wait for a turn, and keep it for as long as the block runs."""
+        """Wait until the client may send one more request, and hold this permission (the *turn*) for as long as the
+        block runs.
+        """
         await self._limiter.acquire()
         turn = Turn(self)
         try:
@@ -84,11 +88,13 @@ class Pacer:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether more requests have a turn than the limit permits. This happens after the limit was lowered."""
+        """Return whether more requests are in progress than the limit permits. This happens after the limit was lowered."""
         return self._limiter.available_tokens < 0
 
     async def exchange(self) -> None:
-        """Give back the turn of this task, and wait for a new turn. If the wait is cancelled, the task has no turn any more."""
+        """Give back the turn of this task, and wait for a new one. If the wait is cancelled, the task holds no turn any
+        more.
+        """
         self._limiter.release()
         await self._limiter.acquire()
 
@@ -103,7 +109,7 @@ class Pacer:
         self._step(core.Answered(trio.current_time(), took_s, busy))
 
     def statistics(self) -> PaceStatistics:
-        """Return the present state."""
+        """Return the present state of the pacer, for metrics."""
         found = self._limiter.statistics()
         return PaceStatistics(
             limit=self._pace.at_once,

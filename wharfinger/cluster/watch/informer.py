@@ -229,7 +229,7 @@ class Informer:
         return core.WatchEnded(trio.current_time() - started, self._jitter())
 
     def _take(self, event: WatchEvent) -> None:
-        """Apply one event to the cache; the state machine gets only the revision of the event."""
+        """Apply one event to the cache, and pass the event's revision to the state machine."""
         self._events += 1
         self._beat.received()
         match event.type:

@@ -106,7 +106,7 @@ Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
 
 @dataclass(frozen=True, slots=True)
 class StartList:
-    """The effect of listing all objects and replacing the cache. If ``whole`` is true, list without pages, because a page of an
+    """The effect: list all objects, and replace the cache. If ``whole`` is true, list without pages, because a page of an
     earlier list has expired.
     """
 
@@ -115,14 +115,14 @@ class StartList:
 
 @dataclass(frozen=True, slots=True)
 class StartWatch:
-    """The effect of watching from this revision."""
+    """The effect: watch from this revision."""
 
     resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The effect of waiting for this number of seconds."""
+    """The effect: wait for this number of seconds."""
 
     delay_s: float
 

@@ -5,8 +5,8 @@ holds the *keys* that changed since the last call of `Changes.wait`, never a que
 between two calls count as one.
 
 A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called immediately and
-must not block. A caller that stores the objects itself passes ``keep``, a function that returns the part of an object that the
-cache holds, so that complete objects are not held twice.
+must not block. A caller that stores the objects itself passes the function ``keep``. It returns the part of an object that the
+cache then stores in place of the object, so that complete objects are not stored twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -111,7 +111,7 @@ class ObjectCache:
         self._subscribers: set[Changes] = set()
 
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
-        """Return a snapshot, which later changes do not affect."""
+        """Return a snapshot of all objects by key, which later changes do not affect."""
         if self._snapshot is None:
             self._snapshot = MappingProxyType(self._objects.copy())
         return self._snapshot

@@ -55,7 +55,7 @@ class WatchTarget:
 
 
 class WatchSubscription:
-    """One subscription. Made by :meth:`ObjectStream.join`."""
+    """One subscription to the changes of the objects in a stream. Made by :meth:`ObjectStream.join`."""
 
     def __init__(self, listener: Listener, relist_s: float | None, is_watching: Callable[[], bool]) -> None:
         self.listener = listener
@@ -66,7 +66,7 @@ class WatchSubscription:
 
     @property
     def listed(self) -> bool:
-        """Return whether the subscriber was notified of all objects."""
+        """Return whether the subscriber has been notified of all objects of a list."""
         return not self.listener.fresh
 
     @property
@@ -85,7 +85,9 @@ class WatchSubscription:
             raise self._first_error
 
     def attempted(self, error: ClusterError | ShapeError | None) -> None:
-        """Record that an attempt to list has ended, which began after the subscription. Only the first call counts."""
+        """Record the end of an attempt to list that began after this subscription. ``error`` is None if the attempt succeeded.
+        Only the first call has an effect.
+        """
         if not self._attempted.is_set():
             self._first_error = error
             self._attempted.set()
@@ -151,7 +153,7 @@ class ObjectStream:
         return self._life.cancel_called
 
     def statistics(self) -> SharedWatchStatistics:
-        """Return the present state."""
+        """Return the present state of the stream, and its counters."""
         return SharedWatchStatistics(
             resource=self.target.resource,
             namespace=self.target.namespace,

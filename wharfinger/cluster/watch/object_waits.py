@@ -75,7 +75,7 @@ async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, pro
 
 
 class _Board:
-    """The known states, and an event that is set when the wait is over."""
+    """The last known state of each awaited object, and an event that is set when the wait is over."""
 
     def __init__(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
         self.states: dict[ObjectKey, Readiness] = {key: InProgress("not looked up yet") for key in keys}

@@ -24,7 +24,9 @@ from wharfinger.kube.resource import ResourceType
 
 
 class SharedWatches:
-    """The streams of all targets. Made by :func:`open_shared_watches`."""
+    """The shared watches: one stream of objects for each target (a kind, a namespace and selectors). Made by
+    :func:`open_shared_watches`.
+    """
 
     def __init__(self, client: ClusterClient, jitter: Callable[[], float], nursery: trio.Nursery) -> None:
         """Initialize the watches; only `open_shared_watches` calls this, because it owns the nursery."""
@@ -77,8 +79,8 @@ async def open_shared_watches(
 ) -> AsyncGenerator[SharedWatches, None]:
     """Yield shared watches for as long as the block runs.
 
-    ``jitter`` returns a number in [0, 1), for the delays after failures. Resources: a task and an open watch for each target
-    that has subscribers.
+    ``jitter`` returns a number in [0, 1), for the delays after failures. Each target that has subscribers occupies a task and
+    an open watch.
     """
     async with trio.open_nursery() as nursery:
         yield SharedWatches(client, jitter, nursery)

@@ -101,14 +101,14 @@ class BoundPolicies:
     def mutate(self, admission: Admission, mutation: Mutation) -> JsonObject | None:
         """Return the object with the changes of the mutating webhooks; None for a delete.
 
-        Raises StatusError, and VerdictsNeededError if webhooks have to be called first.
+        Raises StatusError if a webhook refuses the write, and VerdictsNeededError if webhooks have to be called first.
         """
         return mutate(admission, self._mutating.all, mutation, self._backend) if self._mutating else admission.obj
 
     def enforce(self, admission: Admission) -> None:
         """Refuse the write if a bound validating policy or a webhook refuses it.
 
-        Raises StatusError, and VerdictsNeededError if webhooks have to be called first.
+        Raises StatusError for a refused write, and VerdictsNeededError if webhooks have to be called first.
         """
         if admission.kind.group_kind not in _EXEMPT:
             enforce(admission, self._backend.catalog, self._bound)

@@ -64,7 +64,7 @@ def authorizers(admission: Admission) -> dict[str, Value]:
 def inputs(
     admission: Admission, asked: Resource, matched: Resource, parameter: JsonObject | None
 ) -> Mapping[str, Value]:
-    """Return all inputs except the authorizers and the variables that a policy defines itself."""
+    """Return all inputs of a policy's expressions except the authorizers and the variables that the policy defines itself."""
     return {
         environment.OBJECT: document_value(seen(admission, matched, admission.obj)),
         environment.OLD_OBJECT: document_value(seen(admission, matched, admission.old)),

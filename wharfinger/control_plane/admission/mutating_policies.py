@@ -41,7 +41,10 @@ class MutationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error of a policy. ``binding`` is "" if the error concerns all bindings; ``reason`` is the reason of the Status."""
+    """An error of a policy. ``binding`` is "" if the error concerns all bindings.
+
+    ``reason`` is the ``reason`` of the Status that the client gets.
+    """
 
     policy: str
     binding: str
@@ -87,7 +90,9 @@ class CompiledMutation:
     def mutate(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None, mutation: Mutation
     ) -> tuple[JsonObject | None, list[str], bool]:
-        """Return the object after all mutations, their errors, and whether at least one of them was applied."""
+        """Return the object after all mutations (None if the request has no object), the errors of the mutations, and whether
+        at least one mutation was applied.
+        """
         errors: list[str] = []
         done = False
         for applies, step in self._mutations:
@@ -181,7 +186,9 @@ def mutate_by_policies(
     bound: Sequence[tuple[CompiledMutation, Sequence[JsonObject]]],
     mutation: Mutation,
 ) -> JsonObject | None:
-    """Evaluate the matching policies in turn, and return the object as they changed it. Raises StatusError."""
+    """Evaluate the matching policies in turn, and return the object as they changed it; None if the write has no object. Raises
+    StatusError.
+    """
     asked = resource_of(admission)
     if asked is None:
         return admission.obj

@@ -64,7 +64,9 @@ def namespace_of(admission: Admission) -> str:
 
 
 def at_resource(resource: Resource, obj: JsonObject | None) -> JsonObject | None:
-    """Return a stored object in the version of ``resource``, which is the version that expressions see."""
+    """Return a stored object in the version of ``resource``, which is the version that expressions see; None if ``obj`` is
+    None.
+    """
     if obj is None:
         return None
     served = Served(resource.kind, resource.version)

@@ -54,7 +54,7 @@ class WebhookCall:
 
 
 class VerdictsNeededError(Exception):
-    """The write can only be decided after the calls in ``calls``."""
+    """The webhook calls in ``calls`` have to be made before the write can be decided."""
 
     def __init__(self, calls: Sequence[WebhookCall]) -> None:
         super().__init__(f"{len(calls)} webhooks have to be called before the write can be decided")

@@ -63,7 +63,7 @@ def converted_custom(kind: Kind, obj: JsonObject, api_version: str) -> JsonObjec
 def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:
     """Check the states against the schemas of the other API versions that the managed fields of ``entries_of`` name.
 
-    Return the error of the first field that such a version does not declare; "" if there is none.
+    Return the error of the first field that one of these versions does not declare; "" if there is none.
     """
     found = (all_type_problems(state, other.lists) for other in _other_versions(served, entries_of) for state in states)
     return next(filter(None, found), "")

@@ -338,7 +338,9 @@ class _Planner:
         return loop
 
     def _appended(self, node: Fold) -> Callable[[Run], None] | None:
-        """Return a step that appends to the list of a loop instead of copying it, or None for loops that build no list."""
+        """Return a step that appends to the list that a loop builds, instead of copying the list in each turn; None if the loop
+        builds no list.
+        """
         step, wanted = node.step, None
         if isinstance(step, Call) and step.function == "_?_:_":
             wanted, step = self.plan(step.arguments[0]), step.arguments[1]

@@ -81,7 +81,9 @@ class GarbageController:
                         yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Reconcile one object, as an owner and as a dependent."""
+        """Reconcile one object, as an owner and as a dependent. Return the seconds until it must be checked again, None if only
+        a change requires a check.
+        """
         obj = self._state.get(key)
         if obj is None:
             return None
@@ -142,7 +144,9 @@ class GarbageController:
         return Owners(frozenset(solid), frozenset(waiting), frozenset(gone), unknown)
 
     def _record_foreign_owner(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
-        """Write an event if an owner that counts as gone exists in another namespace, where it cannot own the object."""
+        """Write an event if the owner, which was not found in the object's namespace, exists in another namespace. An owner in
+        another namespace counts as gone.
+        """
         if not where.namespace or self._state.backend.storage.count(where.collection) > _MAX_SEARCHED:
             return
         if any(uid_of(one) == uid for one in self._state.objects(where.collection)):

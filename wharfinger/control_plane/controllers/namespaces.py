@@ -67,7 +67,9 @@ class NamespaceController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Create the standard objects of one namespace, or empty it."""
+        """Create the standard objects of one namespace or, if it is being deleted, delete its content. Return the seconds after
+        which the namespace must be reconciled again; None if only a change requires it.
+        """
         namespace = self._state.get(key)
         if namespace is None:
             self._ages.forget(key)

@@ -83,7 +83,9 @@ class ServiceController:
             yield Key(SERVICES, change.key.namespace, name)
 
     def reconcile(self, key: Key) -> float | None:
-        """Write the endpoints of a Service, and assign the address of its load balancer."""
+        """Write the endpoints of a Service, and assign the address of its load balancer. Return the seconds until the next call
+        is due, None if only a change requires one.
+        """
         service = self._state.get(key)
         if service is None:
             self._ages.forget(key)
@@ -180,7 +182,9 @@ class ServiceController:
 
 
 def _target_port(port: JsonValue, pod: JsonObject) -> tuple[str, int, str, str] | None:
-    """Return the target of a Service's port in a Pod, or None if the Pod has no port with the name of the target."""
+    """Return the name, the number in the Pod, the protocol and the application protocol of a Service's port. Return None if
+    ``targetPort`` is a name, and the Pod has no port of this name.
+    """
     target = find(port, "targetPort")
     protocol = find_str(port, "protocol", default="TCP")
     name, application = find_str(port, "name"), find_str(port, "appProtocol")

@@ -63,7 +63,7 @@ def _name_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
 
 
 def coerced(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> FieldError | None:
-    """Return the error of the first ``apiVersion`` or ``kind`` of an embedded object that is not a string, or None."""
+    """Return the error of the first ``apiVersion`` or ``kind`` of an embedded object that is not a string; None if all are."""
     embedded = root or schemas.flag(schema, schemas.EMBEDDED)
     for step, part, node in sorted_parts(schema, value):
         place = indexed(path, step) if isinstance(step, int) else joined(path, step)

@@ -15,7 +15,9 @@ META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def pruned(schema: JsonObject, value: JsonValue, *, root: bool) -> tuple[JsonValue, list[str]]:
-    """Return the value without undeclared fields, and their sorted paths; ``root`` is set if the value has metadata."""
+    """Return the value without undeclared fields, and the sorted paths of these fields. ``root`` is set if the value has
+    metadata.
+    """
     unknown: list[str] = []
     kept = _pruned({**schema, schemas.EMBEDDED: True} if root else schema, value, "", unknown)
     return kept, sorted(unknown)

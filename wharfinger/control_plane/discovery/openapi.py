@@ -28,7 +28,7 @@ _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version":
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document in the form in which it is sent."""
+    """An OpenAPI document in the form in which it is sent to clients, with its hash."""
 
     body: bytes
     hash: str
@@ -80,7 +80,7 @@ class OpenApi:
         return encode_json(self._whole())
 
     def _whole(self) -> JsonObject:
-        """Return the version 2 document of all kinds."""
+        """Return the OpenAPI v2 document of all kinds."""
         whole = document("v2")
         paths, definitions = dict(find_object(whole, "paths")), dict(find_object(whole, "definitions"))
         for served in (item for listed in self._custom_versions().values() for item in listed):

@@ -52,8 +52,8 @@ class CutWatch:
 
 @dataclass(frozen=True, slots=True)
 class StaleRead:
-    """A fault: a get or list is answered from the state of ``back`` revisions ago, or from the oldest state that is still
-    known.
+    """A fault: the answer to a get or list shows the state of ``back`` revisions ago. If that state is not known any more, the
+    answer shows the oldest state that is known.
     """
 
     back: int

@@ -81,7 +81,7 @@ class Documents:
         return document_response(request, document, negotiate(accept, (), custom=elsewhere))
 
     def _by_any_method(self, route: Route, request: Request) -> Response | None:
-        """Answer a route that treats every method in the same way; return None for other routes."""
+        """Answer a request for a route that answers every method in the same way; return None for other routes."""
         match route:
             case HealthRoute(endpoint, check):
                 return health.health(endpoint, check, request)

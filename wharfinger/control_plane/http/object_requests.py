@@ -93,7 +93,9 @@ class Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WatchAnswer:
-    """A watch to stream; ``render`` encodes one event from its type and object."""
+    """The answer to a watch request: the watch whose events are streamed. ``render`` encodes an event, given its type and
+    object.
+    """
 
     watch: Watch
     render: Callable[[str, JsonObject], bytes]
@@ -146,8 +148,8 @@ class _Call(msgspec.Struct, frozen=True):
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:
-        """Return the representation of a list. Raises StatusError (406) if the client accepts none, or prefers
-        PartialObjectMetadata, which is for one object.
+        """Return the representation of a list. Raises StatusError (406) if the client accepts no representation that the server
+        has, or prefers PartialObjectMetadata, which is for one object.
         """
         found = self.represented(_VIEWS, listing=self.request.method == "GET")
         if found.view is View.METADATA:
@@ -187,7 +189,7 @@ class _Call(msgspec.Struct, frozen=True):
         return (version, *self.collected) if version else tuple(self.collected)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """Return the options of a write. The warnings of the write will be added to ``collected``."""
+        """Return the options of a write. The write adds its warnings to ``collected``, the list of warnings of this request."""
         agent = self.request.headers.get("user-agent", "")
         return parse_write_options(
             self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.collected

@@ -27,7 +27,9 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def for_people(request: Request) -> bool:
-    """Return whether to indent JSON when the Accept header does not decide it."""
+    """Return whether JSON is indented for people to read. The query parameter ``pretty`` decides this, or else the client's
+    user agent. Call this function only if the Accept header does not decide it.
+    """
     asked = request.query.get("pretty")
     if asked and asked[0]:
         return asked[0] in _TRUE
@@ -57,7 +59,7 @@ def compressed(request: Request, response: Response) -> Response:
 
 
 def compressed_always(request: Request, response: Response, *, vary: bool = False) -> Response:
-    """Return a response of any length, compressed if the client accepts gzip."""
+    """Return a response, compressed if the client accepts gzip, even if the response is short."""
     if not takes_gzip(request):
         return response
     body = gzip.compress(response.body, _COMPRESSION, mtime=0)

@@ -39,8 +39,8 @@ of the metadata alone does not show them."""
 def has_tables(served: Served, subresource: str) -> bool:
     """Return whether a resource can be shown as a Table; with ``subresource``, whether this subresource can.
 
-    A resource can, unless it is computed (``Kind.virtual``) and cannot be listed. Of the subresources, only ``scale`` can, and
-    for most kinds ``status``.
+    A resource can be shown as a Table, unless it is computed (``Kind.virtual``) and cannot be listed. Of the subresources, only
+    ``scale`` and, for most kinds, ``status`` can be shown as a Table.
     """
     kind = served.kind
     if subresource == "status":

@@ -31,7 +31,7 @@ def flag(schema: JsonObject, name: str) -> bool:
 
 
 def whole(schema: JsonObject, name: str) -> int | None:
-    """Return an integer such as ``maxLength``."""
+    """Return the integer in a field of a schema, such as ``maxLength``; None if it is missing."""
     found = schema.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 

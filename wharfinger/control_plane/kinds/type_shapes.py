@@ -129,7 +129,9 @@ class ListTypes:
     pointers: frozenset[str] = frozenset()
     """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
     scalar: Scalar = Scalar.ANY
-    """The type of a scalar, if the data has it; for UNKNOWN, it distinguishes a schema from other values."""
+    """The type of a scalar, if the data has it. If ``relation`` is UNKNOWN, it shows whether the value is a schema of a
+    CustomResourceDefinition.
+    """
     go_type: str = ""
     """Go's name of the type (``v1.PodSpec``, ``[]string``), if the data has it."""
     embedded: Mapping[str, str] = field(default_factory=dict)
@@ -188,7 +190,9 @@ class ListTypes:
         return here
 
     def of(self, value: JsonValue) -> "ListTypes":
-        """Return these rules themselves; for UNKNOWN, the rules that follow from the value's form."""
+        """Return the rules for a value. These are the present rules, unless they are UNKNOWN: then they follow from the form of
+        the value (a map, a list or a scalar).
+        """
         if self.relation is not Relation.UNKNOWN:
             return self
         if isinstance(value, dict):
@@ -229,22 +233,24 @@ def has_version(group: str, version: str) -> bool:
 
 
 def crd_list_types(schema: JsonObject) -> ListTypes:
-    """Return the rules of a custom kind from the ``openAPIV3Schema`` of its version; with {}, all fields are unknown."""
+    """Return the merge rules of one version of a custom kind from its ``openAPIV3Schema``. If the schema is {}, all fields are
+    undeclared.
+    """
     return _custom_root(schema)
 
 
 def has_texts_only(value: JsonObject) -> bool:
-    """Return whether there are members, and all of them are strings."""
+    """Return whether the object has members, and all of them are strings."""
     return set(map(type, value.values())) == _TEXTS
 
 
 def metadata_list_types() -> ListTypes:
-    """Return the rules of ``metadata``, which all kinds share."""
+    """Return the rules for merging the lists and maps in ``metadata``, which all kinds share."""
     return _struct("meta.v1.ObjectMeta")
 
 
 def schema_types() -> ListTypes:
-    """Return the rules of a schema in a CustomResourceDefinition."""
+    """Return the rules for merging the lists and maps in a schema of a CustomResourceDefinition."""
     return _struct("apiextensions.v1.JSONSchemaProps")
 
 

@@ -60,7 +60,10 @@ _OPERATIONS: Final = frozenset(Operation)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Manager:
-    """The owner of an entry; an object has at most one entry per owner. ``api_version`` is "" for Apply."""
+    """The owner of an entry of ``managedFields``. An object has at most one entry per owner.
+
+    ``api_version`` is "" for Apply.
+    """
 
     operation: Operation
     name: str
@@ -234,7 +237,7 @@ def _own_entry(
 
 
 def _owner_of(entry: JsonObject) -> tuple[str, ...]:
-    """Return, in the form of ``Manager.written``, the manager that an encoded entry names."""
+    """Return the manager that an encoded entry names, in the form of ``Manager.written``."""
     names = ("operation", "manager", "apiVersion", "subresource")
     operation, name, api_version, subresource = (find_str(entry, field) for field in names)
     return operation, name, api_version if operation == "Update" else "", subresource

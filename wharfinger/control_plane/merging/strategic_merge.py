@@ -256,7 +256,9 @@ def _directed_field(name: str, directive: str, what: str) -> str:
 
 
 class _Directed:
-    """A marker for an object in a patch that is a directive for an existing object, and not a value."""
+    """The marker that stands for an object of a patch that contains a directive (``$patch``). Such an object is not a value to
+    store.
+    """
 
 
 _DIRECTED: Final = _Directed()

@@ -65,9 +65,10 @@ def _collect(value: JsonValue, lists: ListTypes, path: FieldPath, found: list[Fi
 
 
 def item_element(item: JsonValue, lists: ListTypes) -> str:
-    """Return the path element of one item of a set or keyed list; missing keys get their default, or are left out.
+    """Return the path element of one item of a set or keyed list. A missing key gets its default; a missing key without a
+    default is left out.
 
-    Raises KeylessItemError if the item has none of the keys.
+    Raises KeylessItemError if the item has none of the keys, and no key has a default.
     """
     if lists.relation is not Relation.KEYED or not isinstance(item, dict):
         return f"v:{canonical_json(item).decode()}"
@@ -107,7 +108,7 @@ class _Comparer:
         self.removed: list[FieldPath] = []
 
     def record(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
-        """Record the difference of one field as a whole, if there is any."""
+        """Record that a field was added, modified or removed, without comparing its members; do nothing if it is unchanged."""
         if isinstance(before, _Absent):
             self.added.append(path)
         elif isinstance(after, _Absent):

@@ -116,7 +116,7 @@ def _own_integer(value: JsonValue) -> JsonValue:
 
 
 def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a string, bool or number; whole numbers are converted to the size of the declared type."""
+    """Return a string, bool or number in the form of the declared type; a whole number may be converted to 32 or 64 bits."""
     scalar, kind = types.scalar, _go_kind(value)
     if (scalar, kind) in {(Scalar.STRING, "string"), (Scalar.BOOL, "bool"), (Scalar.FLOAT, "float64")}:
         return value

@@ -47,7 +47,8 @@ def none_negative(obj: JsonValue, path: str, names: Iterable[str]) -> list[Field
 
 
 def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) -> list[FieldError]:
-    """Compare pairs of members of an object. Return an error for each first member that is greater than the second.
+    """Compare pairs of members of an object. Return an error for each pair whose first member is greater than its second
+    member.
 
     A triple in ``pairs`` has the two members, and the name of the second one in messages.
     """

@@ -1,4 +1,4 @@
-"""The interface of a kind's own rules, which :mod:`~wharfinger.control_plane.api.by_kind.validation` calls."""
+"""The interface of the validation rules of a kind, which :mod:`~wharfinger.control_plane.api.by_kind.validation` calls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -31,7 +31,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
 
 
 def has_usual_form(entry: JsonObject) -> bool:
-    """Return whether an entry has the usual valid form, so that its details need no check."""
+    """Return whether an entry of ``managedFields`` has the usual valid form, so that its details need no check."""
     manager, subresource = entry.get("manager"), entry.get("subresource")
     return (
         entry.get("operation") in ("Update", "Apply")

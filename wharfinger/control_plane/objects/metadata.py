@@ -125,7 +125,7 @@ _STORE: Final = MetadataRules(segment_name, finalizers=False)
 
 
 def metadata_rules(kind: Kind) -> MetadataRules:
-    """Return the rules of a kind's strategy for metadata."""
+    """Return the rules for the metadata of a kind's objects."""
     return _CUSTOM if kind.custom else METADATA.get(kind.group_kind, _DEFAULT)
 
 

@@ -26,7 +26,9 @@ def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """Return the problems under the rule ``LongName``, for kinds with declarative validation. Prefixes are not checked."""
+    """Return the problems that a name has under the rule ``LongName``, for kinds with declarative validation. Prefixes are not
+    checked.
+    """
     return [] if prefix else subdomain_problems(name)
 
 

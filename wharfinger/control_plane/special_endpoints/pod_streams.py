@@ -73,7 +73,7 @@ def _command(asked: EndpointRequest, pod: JsonObject) -> PodCommand:
 
 
 def proxy(asked: EndpointRequest) -> Answer:
-    """Refuse ``proxy``: Pods have no reachable addresses. Raises StatusError."""
+    """Refuse a request for ``proxy``, because simulated Pods have no reachable addresses. Raises StatusError."""
     names = asked.name.split(":")
     if len(names) > 3 or (len(names) == 3 and names[0] not in {"http", "https", ""}):
         raise status.bad_request(f'invalid pod request "{asked.name}"')

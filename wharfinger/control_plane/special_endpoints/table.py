@@ -1,4 +1,4 @@
-"""The functions that answer the requests of this package: the merged tables of its modules."""
+"""The merged tables of this package's modules: the function that answers requests, for each virtual kind and subresource."""
 
 from typing import Final
 

@@ -60,7 +60,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def previous(self) -> JsonObject | None:
-        """The object before the write."""
+        """The object before the write; None if the write created it."""
         return None if self.before is None else self.before.obj
 
 

@@ -46,7 +46,9 @@ class DecodedCache:
         self._records: deque[Record] = deque()
 
     def add(self, record: "Record") -> None:
-        """Add a record. While the limit is exceeded, drop the decoded object of the oldest record. Always keep the newest."""
+        """Add a record. While the decoded objects exceed the limit, drop that of the oldest record. The newest one is always
+        kept.
+        """
         self._records.append(record)
         self._bytes += len(record.body)
         while self._bytes > self._limit and len(self._records) > 1:

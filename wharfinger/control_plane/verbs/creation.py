@@ -44,7 +44,9 @@ _UNSTORED: Final = ("resourceVersion", "selfLink")
 """Members of metadata that are removed before a new object is stored; the answer to a dry run still has them."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
-"""By kind, the fields that updates of the main resource cannot change. No manager owns them after such an update or a create."""
+"""The fields that updates of the main resource cannot change, for each kind that has such fields. No manager owns them after
+such an update or a create.
+"""
 
 
 def create(
@@ -167,7 +169,7 @@ def _is_version(text: str) -> bool:
 def _admission(
     backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, by_prefix: bool = False
 ) -> Admission:
-    """Return the admission of a create, which admission plugins get.
+    """Return the Admission of a create request: the description of the write that the admission plugins get.
 
     With ``by_prefix``, error messages show the prefix (``generateName``) instead of a name that was generated from it.
     """

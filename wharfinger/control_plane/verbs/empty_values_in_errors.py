@@ -34,7 +34,8 @@ def as_sent(
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
     """Return the object with the empty values that were sent; the same object if there are no such values.
 
-    A missing struct is not restored: Go also prints empty structs, so the struct is not missing because it is empty.
+    An empty struct that the object lacks is not restored. Go prints empty structs, so this one was not omitted because it is
+    empty.
     """
     changed: JsonObject = {}
     for name, value in sent.items():

@@ -149,7 +149,9 @@ def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
 
 
 def _of_another_kind(served: Served, group: str, version: str, kind: str, body: Body) -> status.StatusError:
-    """Return the error (400) for an object of another kind; an object of a known kind is first decoded as that kind."""
+    """Return the error (400) for an object of another kind. An object of a built-in kind is first decoded as that kind, and the
+    error of the decoder, if any, is returned.
+    """
     wanted = served.kind.kind
     api_version = f"{group}/{version}" if group else version
     package = served.kind.group.partition(".")[0] or "core"

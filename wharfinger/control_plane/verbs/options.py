@@ -273,7 +273,9 @@ def asks_to_watch(query: Query) -> bool:
 
 
 def asked_revision(query: Query) -> int | None:
-    """Return the minimum resourceVersion at which an object is to be read. Raises StatusError."""
+    """Return the minimum resourceVersion at which an object is to be read; None if the query states none. Raises
+    StatusError.
+    """
     return parse_revision(_first(query, "resourceVersion"))
 
 

@@ -201,7 +201,7 @@ def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> t
 
 
 def _operations(body: Body) -> tuple[list[JsonObject], list[str]]:
-    """Return the operations of a JSON patch. Raises StatusError."""
+    """Return the operations of a JSON patch, and the errors of a strict decoder about them. Raises StatusError."""
 
     def refused(value: JsonValue, where: str) -> status.StatusError:
         return status.bad_request(f"error decoding patch: json: cannot unmarshal {go_type_of(value)} into Go {where}")

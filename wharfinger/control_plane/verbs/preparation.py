@@ -13,7 +13,7 @@ SERVER_OWNED: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletio
 
 
 def prepared(kind: Kind, obj: JsonObject) -> JsonObject:
-    """Return the object with the initial status of its kind."""
+    """Return a new object with the initial status that the server sets for its kind."""
     if kind.group_kind == DEFINITION:
         return {**obj, "status": created_status(obj)}
     if kind.initial_status is None or (keeps_status(kind) and "status" in obj):

@@ -153,7 +153,9 @@ def update(
     *,
     applied: bool,
 ) -> JsonObject:
-    """Change a stored object to a new state; ``applied`` objects contain their managed fields already. Raises StatusError."""
+    """Change a stored object to a new state. If ``applied`` is true, ``new`` contains its new managed fields already. Raises
+    StatusError.
+    """
     kind, name = served.kind, find_str(old, "metadata", "name")
     stored = old
     if custom_of(served.version) is not None:
@@ -290,7 +292,7 @@ def _is_removable(obj: JsonObject) -> bool:
 
 
 def _with_server_metadata(old: JsonObject, new: JsonObject) -> JsonObject:
-    """Return the new object with the old one's server-owned metadata."""
+    """Return the new object with the metadata that only the server may set as in the old object."""
     before, metadata = metadata_of(old), {**metadata_of(new)}
     for field in _SERVER_METADATA:
         metadata.pop(field, None)

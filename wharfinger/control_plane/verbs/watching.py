@@ -54,7 +54,7 @@ class Converting(Protocol):
 
 
 async def run_once(attempt: Callable[[], Result], /) -> Result:
-    """Run an attempt that needs no webhook."""
+    """Call ``attempt`` once and return its result: the `Converting` for attempts that need no webhook."""
     return attempt()
 
 
@@ -75,13 +75,15 @@ class ChangeSignals:
         self.pace_s = 0.0
         """The pause of a stream between two chunks, in seconds, is this number times the number of streams of its collection."""
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
-        """Recent chunks by the parameters of their streams, each with its last revision."""
+        """The recent chunks, each with its last revision. The keys are the parameters of streams; streams with equal parameters
+        share a chunk.
+        """
         self._intervals: dict[Collection, tuple[float, int, Storage]] = {}
-        """For busy collections: the end of the current interval, the revision up to which streams send events in this interval,
-        and the storage that has this revision.
+        """For each busy collection, the end of the current interval, the revision up to which streams send events in this
+        interval, and the storage that has this revision.
         """
         self._waits: dict[Collection, trio.Event] = {}
-        """For busy collections: the event that is set at the end of the current interval."""
+        """For each busy collection, the event that is set at the end of the current interval."""
 
     def pace(self, collection: Collection) -> float:
         """Return the time in seconds that a stream of a collection waits after a chunk."""
@@ -137,7 +139,7 @@ class ChangeSignals:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The request of one watcher."""
+    """The watch that one client has requested."""
 
     served: Served
     namespace: str
@@ -163,8 +165,8 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 
 def object_at(record: Record, revision: int) -> JsonObject:
-    """Return the object in ``record`` with ``revision`` as its resourceVersion. The record may be older: for an object that the
-    selectors no longer match, it is the last state that they matched.
+    """Return the object in ``record`` with ``revision`` as its resourceVersion. The record may be older than that revision: if
+    the selectors no longer match an object, its record has the last state that they matched.
     """
     obj = record.decode()
     if record.revision == revision:
@@ -335,7 +337,7 @@ class _BookmarkClock:
         return min(self._end, self._next_at, self._last_at) if self._wanted else self._end
 
     def due(self) -> bool:
-        """Return whether a bookmark is due now, and count it as sent."""
+        """Return whether a bookmark is due now. If it is, record it as sent, so the caller must send it."""
         if not self._wanted:
             return False
         now = trio.current_time()

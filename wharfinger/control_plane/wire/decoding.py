@@ -85,7 +85,9 @@ class _Decoder:
         self._holders: list[tuple[ListTypes, str]] = [*holders]
         """The enclosing structs, each with the name of the field that is being decoded."""
         self._inside = inside
-        """The number of structs around the outermost value whose type has its own UnmarshalJSON; 0 outside of such a value."""
+        """The number of structs around the outermost of the values that are being decoded whose Go types have their own
+        UnmarshalJSON; 0 if no such value is being decoded.
+        """
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
         """Return an object in the form of a struct, with each declared member in the form of its type."""
@@ -312,7 +314,9 @@ def _is_octet(value: JsonValue) -> TypeGuard[int]:
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    """Return a value without the spellings of numbers that :meth:`Body.closely` records."""
+    """Return a copy of a value in which each number that has its original spelling (see :meth:`Body.closely`) is a
+    plain float.
+    """
     if isinstance(value, Spelled):
         return float(value)
     if isinstance(value, dict):

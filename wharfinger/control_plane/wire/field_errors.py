@@ -13,7 +13,7 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 NOWHERE: Final = "[]"
-"""The path of an error that is not about any field. Go prints a path of one empty name in this way."""
+"""The path of an error that is not about any field. In Go, this is a path with one empty name, which Go prints as ``[]``."""
 MAX_LIST_ERRORS: Final = 10_000
 """The maximum number of errors of a rule that compares each item of a list with all others; kube-apiserver has no limit."""
 IMMUTABLE: Final = "field is immutable"

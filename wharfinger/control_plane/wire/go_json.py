@@ -19,7 +19,7 @@ _NUMBER_START: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][
 _NOT_MEMBERS: Final = bytes(set(range(256)) - set(b'":'))
 _SHORT: Final = 16_384
 _DIGITS: Final = 308
-"""The number of digits up to which every integer fits a float."""
+"""Every integer with at most this number of digits is in the range of a float."""
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 

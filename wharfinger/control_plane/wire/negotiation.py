@@ -43,7 +43,7 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """The representation that the client gets."""
+    """The form of an answer: the encoding of its body, and the view of the objects in it."""
 
     encoding: Encoding
     view: View = View.OBJECT

@@ -44,7 +44,7 @@ class CoreVersionsRoute:
 
 @dataclass(frozen=True, slots=True)
 class GroupsRoute:
-    """The route ``/apis``: all other groups."""
+    """The route ``/apis``, which lists all groups except the core group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class ResourceRoute(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BrokenRoute:
-    """A path that ends at ``watch``, without a resource to watch."""
+    """A path that ends at ``watch``, and so names no resource to watch."""
 
 
 @dataclass(frozen=True, slots=True)

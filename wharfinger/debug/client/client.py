@@ -299,10 +299,10 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def render(self, name: str, *, shown_to: str = "", show_secrets: bool = False) -> "RenderSnapshot | None":
-        """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package.
+        """Return the objects that a package would apply now, as text; None if there is no such package.
 
-        If ``shown_to`` is not empty, secrets are requested, too. Its value is not sent to the daemon, because the daemon asks the
-        kernel which user is connected.
+        Secrets are redacted, unless ``show_secrets`` is true or ``shown_to`` is not empty. The value of ``shown_to`` is not
+        sent to the daemon, because the daemon asks the kernel which user is connected.
         """
         from wharfinger.runtime.inspector import RenderSnapshot  # noqa: PLC0415
 
@@ -321,7 +321,9 @@ class DebugClient:
         raise self._refused(status, body)
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> "SettingsAnswer | None":
-        """Return whether a package would accept these settings; None if there is no such package."""
+        """Check these settings with the schema and the rules of a package, and return the result; None if there is no such
+        package. ``version`` is the version of the settings' schema; 0 means the newest one.
+        """
         from wharfinger.debug.encoding.encoding import answer_from_json  # noqa: PLC0415
 
         try:

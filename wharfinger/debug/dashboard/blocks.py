@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with their values."""
+    """A block that lists names with their values."""
 
     pairs: tuple[tuple[str, Cell], ...]
     kind: str = "facts"

@@ -35,7 +35,7 @@ class Changes:
         self._problem = ""
 
     async def next(self, pages: Pages, path: str, argument: str) -> bytes:
-        """Return the events since the last call; no bytes if nothing has changed."""
+        """Return the events that the browser has to get since the last call of this method; no bytes if nothing has changed."""
         try:
             page = await pages.page(path, argument)
         except DebugError as error:

@@ -43,7 +43,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The request has the session cookie; ``path`` is its path within the folder, with a slash at the beginning."""
+    """The request has the session cookie. ``path`` is its path below the gate's ``folder``, with a slash at the beginning."""
 
     path: str
 

@@ -1,4 +1,6 @@
-"""Two pages. The first page shows the daemon, and the packages as a graph and as a list. The other one shows the queues. Pure."""
+"""Two pages of the dashboard: one shows the daemon, and its packages as a graph and as a list; the other shows the queues.
+Pure.
+"""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The pages, selected by the path of a request. Each page is made from answers of the daemon."""
+"""The pages of the dashboard, selected by the path of a request. Each page is made from answers of the daemon."""
 
 from collections.abc import Mapping
 from typing import Final

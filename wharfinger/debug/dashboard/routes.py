@@ -1,4 +1,4 @@
-"""The answers to requests of browsers: pages, their changes, and the files that pages need."""
+"""The dashboard's answers to requests of browsers: pages, their changes, and the files that pages need."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager

@@ -27,7 +27,7 @@ class DashboardPortError(DebugError):
 
 @asynccontextmanager
 async def open_dashboard(client: DebugClient, port: int = 0) -> AsyncIterator[str]:
-    """Serve the dashboard until the ``async with`` block is left. Yields its address, which works once. Raises
+    """Serve the dashboard until the ``async with`` block is left. Yields an address that can be opened once. Raises
     DashboardPortError.
     """
     try:

@@ -49,7 +49,7 @@ class PackageAnswer:
 
 @dataclass(slots=True)
 class _Kept(Generic[_T]):
-    """The last answer or the last failure. It is reused until ``until_s``."""
+    """The last answer of the daemon, or its last failure. It is reused until the time ``until_s``."""
 
     lock: trio.Lock = field(default_factory=trio.Lock)
     answer: _T | None = None

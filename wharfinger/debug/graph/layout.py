@@ -96,7 +96,7 @@ def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One connected part, with its upper left corner at (0, 0)."""
+    """One connected part of the graph, laid out with its upper left corner at (0, 0)."""
 
     width: float
     height: float

@@ -28,7 +28,7 @@ _WHY_COLUMNS: Final = 36
 _WHY_LINES: Final = 2
 _LONGEST_LABEL: Final = 20
 _MOST_LABELS: Final = 60
-"""The number of edges above which labels are only in the titles."""
+"""If a graph has more edges than this, their labels are not drawn, and are only in the titles of the edges."""
 _MARGIN: Final = 24
 _LINE: Final = 16
 _LEAST_WIDTH: Final = 560
@@ -92,7 +92,7 @@ def _summary(graph: Graph) -> str:
 
 def _texts(node: GraphNode) -> tuple[str, ...]:
     """Return the lines in the box of a package: the name, the state, and the reason, cut to a few lines. The reason names the
-    packages that it waits for; if it waits for none, the reason is its message.
+    packages that the package waits for. If it waits for no package, the reason is its message.
     """
     name, caption = (
         shorten(printable(node.name) or '""', _LONGEST_NAME),

@@ -83,7 +83,7 @@ def _count(members: list[GraphNode]) -> str:
 
 
 def _why(node: GraphNode) -> Iterator[str]:
-    """Yield the node's blockers, else its message."""
+    """Yield a line with the packages that the node waits for or, if there are none, the node's message."""
     if node.waits_for:
         yield f"waits for {', '.join(node.waits_for)}"
     elif node.message:
@@ -102,7 +102,9 @@ def _shown(name: str) -> str:
 
 
 def _wrapped(text: str, first: str, rest: str, columns: int | None) -> Iterator[str]:
-    """Yield the text in lines, with separate prefixes for the first and the rest; a word longer than a line is broken."""
+    """Yield the text in lines. ``first`` is the prefix of the first line, ``rest`` that of all further lines. A word that is
+    longer than a line is broken.
+    """
     words = printable(text)
     if columns is None or columns < _LEAST_COLUMNS:
         yield first + words

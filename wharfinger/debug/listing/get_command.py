@@ -82,7 +82,13 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         "a second",
     )
     scope = parser.add_mutually_exclusive_group()
-    scope.add_argument("-n", "--namespace", default="", metavar="NAMESPACE", help="only rows of this namespace")
+    scope.add_argument(
+        "-n",
+        "--namespace",
+        default="",
+        metavar="NAMESPACE",
+        help="only rows of this namespace; repositories, versions and leader have no namespace",
+    )
     scope.add_argument("-A", "--all-namespaces", action="store_true", help="rows of all namespaces (default)")
     parser.add_argument(
         "-l",
@@ -92,7 +98,7 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         metavar="SELECTOR",
         help="only rows with these labels, in kubectl's syntax: team=web,tier!=test. In the list of repositories, the "
         "labels are those of the repository; in the list of resources, those of the object; in other lists, those of the "
-        "package's resource",
+        "package's resource; versions, pools and leader have no labels",
     )
     parser.add_argument("--no-headers", action="store_true", help="print no header above a table")
     add_socket(parser)

@@ -32,7 +32,7 @@ class NotListedError(DebugError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; ``wide`` ones are shown with ``-o wide`` only."""
+    """One column of a list that `get` prints. If ``wide`` is True, it is shown with ``-o wide`` only."""
 
     title: str
     wide: bool = False

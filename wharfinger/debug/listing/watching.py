@@ -25,7 +25,7 @@ GONE: Final = "(gone)"
 
 
 class WatchedList:
-    """The rows that were shown last."""
+    """The output of a watched list (`get -w`). It keeps the rows that were shown last, to print only the differences."""
 
     def __init__(
         self, listing: Listing, selection: Selection, output: str, columns: int | None, *, headers: bool = True

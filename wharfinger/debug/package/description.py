@@ -33,7 +33,7 @@ _INDENT: Final = "  "
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The parts of a description. ``events_problem`` explains why there are no Events; "" if they were read."""
+    """The parts of the description of a package. ``events_problem`` explains why there are no Events; "" if they were read."""
 
     package: PackageSnapshot
     explanation: ExplanationSnapshot | None

@@ -90,7 +90,9 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def wait(args: argparse.Namespace, pacer: Pacer, clock: Callable[[], float]) -> int:
-    """Wait as the arguments say, and return the exit code; ``clock`` counts seconds."""
+    """Wait until the package reaches the goal in ``args``, at most for the time limit there. Return the exit code. ``clock``
+    returns seconds.
+    """
     name, goal, limit_s = cast("str", args.name), cast("Goal", args.goal), cast("float", args.timeout)
     line, begun_s = TerminalLine(sys.stderr), clock()
     try:

@@ -61,5 +61,7 @@ def _state(node: NodeSnapshot) -> str:
 
 
 def _number(name: str) -> str:
-    """Return an order without its leading zeros, which are only for sorting; return any other name unchanged."""
+    """Return a name that is a number (an order) without its leading zeros, which are only for sorting. Return any other name
+    unchanged.
+    """
     return name.lstrip("0") or "0" if name.isdecimal() else name

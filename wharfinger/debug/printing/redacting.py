@@ -159,7 +159,7 @@ def redact_history(history: HistorySnapshot, secrets: Collection[str]) -> Histor
 
 
 def redact_resource(resource: ResourceSnapshot, secrets: Collection[str]) -> ResourceSnapshot:
-    """Return the object with its texts redacted: messages of the API server may quote what was applied."""
+    """Return the object with its texts redacted, because messages of the API server may quote the applied object."""
     text = TextRedactor(secrets)
     return replace(
         resource,

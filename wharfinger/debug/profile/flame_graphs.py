@@ -26,7 +26,9 @@ def collapsed_stacks(profile: ProfileSnapshot) -> str:
 
 
 def speedscope_file(profile: ProfileSnapshot) -> JsonObject:
-    """Return the file that https://www.speedscope.app opens, with a profile for each root."""
+    """Return a file for https://www.speedscope.app. It has one profile for each thread, and a separate one for the stacks in
+    which that thread waits.
+    """
     roots = list(dict.fromkeys(_root(stack) for stack in profile.stacks))
     return {
         "$schema": SPEEDSCOPE,

@@ -14,7 +14,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path: its handler, and the query parameters that it accepts."""
+    """One path of the debug server: its handler, and the query parameters that it accepts."""
 
     answer: Callable[[Inspector, Request], Awaitable[Response]]
     parameters: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ def document_answer(request: Request, value: JsonObject | None) -> Response:
 
 
 def text_answer(status: int, text: str) -> Response:
-    """Return a line of text."""
+    """Return a response with a line of plain text."""
     return Response(status, text.encode("utf-8", "replace") + b"\n", _TEXT)
 
 

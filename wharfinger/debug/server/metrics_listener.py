@@ -92,7 +92,9 @@ async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -
 
 
 def make_metrics_handler(inspector: Inspector) -> Handler:
-    """Make the handler. It passes requests for PATHS to the debug server's handler, and keeps metrics for FRESH_S seconds."""
+    """Make the handler of the listener for metrics. It passes requests for PATHS to the handler of the debug server, and keeps
+    metrics for FRESH_S seconds.
+    """
     ask = make_handler(inspector)
     kept = {(path, hooks): _Kept() for path in (METRICS, HOOK_METRICS) for hooks in _ASKED}
 
@@ -123,7 +125,7 @@ def _without_reason(answer: Answer) -> Answer:
 
 
 class _Kept:
-    """An answer that is computed for one request, and returned to all requests while it is fresh."""
+    """An answer that is computed for one request, and then returned to all requests of the next FRESH_S seconds."""
 
     def __init__(self) -> None:
         self._made: Answer | None = None

@@ -49,7 +49,7 @@ _MISSING: Final = "query parameter package: the name of a package is missing"
 
 
 async def _secrets(inspector: Inspector, name: str) -> frozenset[str]:
-    """Return the secrets that a package knows; none for a package that is gone."""
+    """Return the secrets of a package that the daemon knows; none for a package that is gone."""
     package = await inspector.package(name)
     return secrets_of(package) if package is not None else frozenset()
 

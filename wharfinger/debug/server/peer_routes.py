@@ -69,7 +69,7 @@ async def _alive(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _old(path: str, inspector: Inspector, request: Request) -> Response:
-    """Answer a request for one of Deckhouse's paths without a version. The answer is YAML."""
+    """Answer a request for one of Deckhouse's paths that contain no API version. The default format of the answer is YAML."""
     route = DOCUMENT_ROUTES.get(path) or PACKAGE_ROUTES[path]
     prefix, _, _ = path.partition("{")
     query = {_OUTPUT: ("yaml",), **request.query} if _OUTPUT in route.parameters else request.query

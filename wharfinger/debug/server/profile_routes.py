@@ -76,7 +76,7 @@ class _Document:
         return self
 
     async def __anext__(self) -> bytes:
-        """Take the profile. On cancellation the thread is abandoned; it ends at its next sample."""
+        """Take the profile in a thread. On cancellation, the thread is abandoned, and ends at its next sample."""
         if self._is_over:
             raise StopAsyncIteration
         self._is_over = True

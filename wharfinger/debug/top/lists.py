@@ -39,7 +39,7 @@ class ListKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; ``least`` is the width to which it may shrink."""
+    """One column of a list in the live view; ``least`` is the width to which it may shrink."""
 
     title: str
     least: int
@@ -64,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. ``key`` identifies the row in the next answer; ``package`` is the package whose page the row opens."""
+    """A row of a list. ``key`` identifies the row in the next answer; ``package`` is the package whose page the row opens."""
 
     key: tuple[str, ...]
     package: str

@@ -46,7 +46,7 @@ class LoopTerminal(Protocol):
         ...
 
     def keys(self) -> list[str]:
-        """Return the keys that were pressed since the last call; it does not wait."""
+        """Return the keys that were pressed since the last call, without waiting."""
         ...
 
     def draw(self, lines: Sequence[Line]) -> None:
@@ -62,7 +62,7 @@ class DaemonQueries(Protocol):
     """The interface through which the loop chooses which queries are sent to the daemon."""
 
     def watch(self, name: str) -> None:
-        """Ask from now on about this package, or about the whole daemon if ``name`` is ""."""
+        """From now on, ask the daemon about this package. If ``name`` is "", ask about the daemon as a whole."""
         ...
 
 

@@ -27,7 +27,7 @@ _LEAST_AGE_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line."""
+    """A piece of a line, with one style."""
 
     text: str
     style: Style = Style.PLAIN

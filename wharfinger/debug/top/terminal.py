@@ -80,7 +80,9 @@ class Terminal:
         return columns, lines
 
     def keys(self) -> list[str]:
-        """Return the keys that were pressed since the last call, "" for a key without a meaning here; it does not wait."""
+        """Return the keys that were pressed since the last call, without waiting. "" stands for a key that the live view does
+        not use.
+        """
         pressed = []
         while (key := self._key()) is not None:
             pressed.append(key)
@@ -93,7 +95,7 @@ class Terminal:
         return any(happened & (select.POLLHUP | select.POLLERR) for _, happened in poll.poll(0))
 
     def _key(self) -> str | None:
-        """Return the next key; "" for a key without a meaning here, None if no key was pressed."""
+        """Return the next key without waiting: "" for a key that the live view does not use, None if no key was pressed."""
         try:
             found = self._window.get_wch()
         except curses.error:

@@ -41,7 +41,7 @@ class PackagePage:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The state. ``columns`` and ``lines`` are the size of the terminal.
+    """The state of the live view. ``columns`` and ``lines`` are the size of the terminal.
 
     ``rows`` are the rows of the list ``shown``, filtered and sorted. ``at`` is the index of the selected row, and ``selected`` is
     the key by which this row is found again in the next answer. ``is_typing`` is True while keys edit the filter. ``opened`` is
@@ -133,7 +133,9 @@ Event: TypeAlias = Pressed | Resized | Answered | PageAnswered | Failed | Ticked
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Ask from now on about this package, or about the whole daemon if ``name`` is ""; the first time immediately."""
+    """Begin to request the data of this package, or of the whole daemon if ``name`` is "". The first request is sent
+    immediately.
+    """
 
     name: str
 

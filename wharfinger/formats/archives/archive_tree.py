@@ -39,7 +39,9 @@ _OPAQUE: Final = ".wh..wh..opq"
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Limits: entries (including parents without an entry), components of a path, bytes of a name or target."""
+    """The limits on the number of entries (including parent folders without an entry of their own), on the number of components
+    of a path, and on the bytes of a name or of a link's target.
+    """
 
     max_entries: int
     max_depth: int

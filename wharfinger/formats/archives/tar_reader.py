@@ -31,8 +31,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry.
-
+    """One entry of a tar archive.
     ``size`` is the size of the data that follows (0 except for files); ``target`` is the target of a link, and empty for files
     and folders.
     """

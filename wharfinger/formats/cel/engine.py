@@ -83,7 +83,8 @@ class Expression:
         self._compiled = compiled
 
     def evaluate(self, value: JsonValue, old: JsonValue) -> object:
-        """Return the result as a plain Python value; ``old`` is None if there was no old value.
+        """Evaluate the expression, and return the result as a plain Python value. ``value`` is the value of ``self``, ``old``
+        that of ``oldSelf``; ``old`` is None if there was no old value.
 
         Raises CelError, OutOfMemoryError.
         """

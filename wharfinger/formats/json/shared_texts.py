@@ -15,7 +15,9 @@ DEEPEST: Final = 4
 
 
 def with_shared_texts(obj: JsonObject) -> JsonObject:
-    """Return an equal object whose texts are shared, down to a depth of DEEPEST."""
+    """Return an equal object in which equal short texts, down to a depth of DEEPEST, are one object in memory that all callers
+    share.
+    """
     return {name: _shared(value, DEEPEST) for name, value in obj.items()}
 
 

@@ -37,7 +37,9 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The step ``[?(@.a.b=="x")]``: items whose field satisfies the comparison."""
+    """The step ``[?(@.a.b=="x")]``: the items whose field at ``path`` equals ``value`` or, if ``equal`` is False, does not
+    equal it.
+    """
 
     path: tuple[str, ...]
     equal: bool

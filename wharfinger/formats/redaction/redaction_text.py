@@ -190,13 +190,15 @@ def _without_pairs(text: str) -> str:
 def _is_a_common_word(key: str) -> bool:
     """Return whether a key may be a common word, as in ``invalid token: …`` and ``pass: …``.
 
-    At the start of a line or a JSON member, the text before the colon is a key even if it is a common word.
+    Callers do not use this for a key at the start of a line or of a JSON member: there, even a common word is a key.
     """
     return len(key) <= _LONGEST_COMMON_WORD or may_be_a_reference(key)
 
 
 def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
-    """Return whether an error follows the key, so that the key is the end of the name of a file or an object."""
+    """Return whether an error message follows the key and the colon. If so, the key does not mark a secret: it ends the name of
+    the file or the object to which the error happened.
+    """
     if pair["sign"] != ":":
         return False
     if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):

@@ -39,7 +39,9 @@ _UNIQUE: Final = 20
 
 
 def width(schema: JsonValue) -> int:
-    """Return the highest cost of one part of a value; ``schema`` is JSON Schema as ``conversion`` makes it."""
+    """Return the highest cost that the check of one part of a value can have. ``schema`` is a JSON Schema that the module
+    ``conversion`` has made.
+    """
     return max(_widths(schema))
 
 

@@ -17,7 +17,7 @@ _LONGEST: Final = 200
 
 
 def has_deprecated(schema: JsonValue) -> bool:
-    """Return whether anything in an expanded schema is deprecated, so that values have to be searched."""
+    """Return whether anything in an expanded schema is deprecated. If not, no value needs a search for deprecated parts."""
     if isinstance(schema, dict):
         return any(schema.get(mark) for mark in _MARKS) or any(map(has_deprecated, schema.values()))
     return isinstance(schema, list) and any(map(has_deprecated, schema))

@@ -166,7 +166,7 @@ def _findings(error: jsonschema_rs.ValidationError, value: JsonValue, schema: Js
 
 
 def _depth(value: JsonValue) -> int:
-    """Return the depth of the value's containers."""
+    """Return the largest number of lists and objects that lie inside one another in the value; 0 for a scalar."""
     depth = 0
     level = [value]
     while level := [item for item in level if isinstance(item, dict | list)]:

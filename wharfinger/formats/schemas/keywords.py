@@ -34,9 +34,8 @@ class Budget(FormatChecker):
 
 
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
-    """Return a validator for one validation of a value that `quiet` has returned. jsonschema-rs must have compiled ``schema``
-    before.
-
+    """Return a validator for a single validation. The validated value must be a result of `quiet`, and jsonschema-rs must have
+    compiled ``schema`` before.
     The validator's iterators raise WorkError when more than ``work`` keywords, members and items have been checked.
     """
     return _VALIDATOR(schema, format_checker=Budget(work))

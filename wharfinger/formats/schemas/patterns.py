@@ -69,7 +69,7 @@ def read_pattern(pattern: str) -> str:
 
 @lru_cache(maxsize=512)
 def matcher(translated: str) -> jsonschema_rs.Draft202012Validator:
-    """Return a validator of texts: ``matcher(p).is_valid(text)``, for a result of read_pattern."""
+    """Return a validator of texts: ``matcher(p).is_valid(text)``. ``translated`` is a result of `read_pattern`."""
     return jsonschema_rs.Draft202012Validator({"pattern": translated}, pattern_options=pattern_options(), offline=True)
 
 
@@ -181,6 +181,8 @@ def _named_class(pattern: str, named: re.Match[str]) -> str:
 
 @cache
 def _complement(ranges: str) -> str:
-    """Return the ranges of all characters outside of these ranges of ASCII. The engine has no class inside a class."""
+    """Return the ranges of all characters that are not in ``ranges``, which are ranges of ASCII. They replace a negated class
+    inside another class, because the engine has no class inside a class.
+    """
     inside = re.compile(f"[{ranges}]")
     return "".join(f"\\x{code:02x}" for code in range(128) if not inside.match(chr(code))) + r"\x80-\x{10ffff}"

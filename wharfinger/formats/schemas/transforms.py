@@ -55,11 +55,11 @@ def _closed_inside(schema: JsonObject) -> JsonObject:
 
 
 def extended(document: JsonObject, base: JsonObject) -> JsonObject:
-    """Return the document, merged with the base if it has ``x-extend: {schema: …}``; otherwise only expanded.
+    """Return the document with its references expanded. If it has ``x-extend: {schema: …}``, merge it with the base.
 
-    The result has the ``required``, ``properties``, ``patternProperties``, ``title``, ``description`` and ``x-…`` of both. If
-    both define the same name, the document's definition is kept. References of the document may lead to definitions of the base.
-    Raises SchemaError.
+    The merged document has the ``required``, ``properties``, ``patternProperties``, ``title``, ``description`` and ``x-…`` of
+    both. If both define the same name, the document's definition is kept. References of the document may lead to definitions of
+    the base. Raises SchemaError.
     """
     settings = document.get(X_EXTEND)
     if settings is None or not (isinstance(settings, dict) and settings.get("schema")):

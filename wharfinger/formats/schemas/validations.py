@@ -94,7 +94,10 @@ class _Reading:
         return SchemaError(f"{self.what}: {path_text(path)}: {why}")
 
     def node(self, schema: JsonObject, path: ValuePath, *, correlated: bool, typed: bool) -> JsonObject | None:
-        """Return the parts of a schema that a worker needs; None if a worker needs none of the parts."""
+        """Return the parts of a schema that a worker needs to evaluate its rules; None if no part is needed.
+
+        ``correlated`` is True if each value has a corresponding old value. ``typed`` is True below a Kubernetes rule.
+        """
         self.refuse_unreachable(schema, path)
         rules = [*self.kubernetes(schema, path, correlated), *self.deckhouse(schema, path)]
         typed = typed or KUBERNETES in schema

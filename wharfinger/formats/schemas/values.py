@@ -223,7 +223,7 @@ class _SecretSearch:
                 self.search(item, self.of_item(applying, index), (*path, index))
 
     def applying(self, schemas: list[JsonObject]) -> _Applying:
-        """Return the instance for these schemas and their alternatives. Calls with the same schemas return the same instance."""
+        """Return the `_Applying` of these schemas and their alternatives; the same object for equal calls."""
         self.work.spend(1 + len(schemas))
         key = tuple(map(id, schemas))
         there = self.known.get(key)

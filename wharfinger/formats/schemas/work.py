@@ -1,4 +1,4 @@
-"""The limit on the work of one check, so that no schema and no value can block the daemon."""
+"""The limit on the work of one check of a value against a schema, so that no schema and no value can block the daemon."""
 
 
 class WorkError(Exception):

@@ -71,7 +71,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Reader:
-    """A reader of the events of one document."""
+    """A reader of the parser's events of one YAML document; it records the line of each value."""
 
     places: dict[Path, int] = field(default_factory=dict)
     stack: list[_Open] = field(default_factory=list)

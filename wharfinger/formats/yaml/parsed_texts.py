@@ -26,7 +26,7 @@ class ParsedTexts:
         self._used: dict[bytes, bytes] = {}
 
     def learn(self, packed: Mapping[bytes, bytes]) -> None:
-        """Take over values that :meth:`used` returned in another process."""
+        """Use the values that another process has parsed. ``packed`` is the result of :meth:`used` in that process."""
         self._known |= packed
 
     def used(self) -> dict[bytes, bytes]:

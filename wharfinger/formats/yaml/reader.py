@@ -223,7 +223,7 @@ class _Place(Protocol):
 
 
 def _line_and_column(mark: _Place | None) -> tuple[int | None, int | None]:
-    """Return line and column from 1; PyYAML counts from 0."""
+    """Return the line and the column of a mark, counted from 1, although PyYAML counts from 0; (None, None) without a mark."""
     return (None, None) if mark is None else (mark.line + 1, mark.column + 1)
 
 

@@ -152,7 +152,7 @@ def as_value(found: Resolved) -> Scalar:
 
 
 def as_key(found: Resolved) -> str:
-    """Return the JSON key. Raises ScalarError for null, which cannot be a key."""
+    """Return a scalar as the key of a JSON object. Raises ScalarError for null, which cannot be a key."""
     value = found.value
     if value is None:
         raise ScalarError("a key is null")

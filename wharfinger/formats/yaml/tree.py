@@ -63,7 +63,7 @@ _Key: TypeAlias = "str | _Mark"
 
 @dataclass(slots=True)
 class _Anchor:
-    """A named node. ``nodes``, ``characters`` and ``height`` are its weight: the cost of each alias to it."""
+    """A YAML node with an anchor. ``nodes``, ``characters`` and ``height`` are the cost of each alias to the node."""
 
     value: JsonValue
     scalar: Resolved | None

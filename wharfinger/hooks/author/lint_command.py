@@ -40,8 +40,9 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
         "lint",
         help="find problems of a package before it is installed, with line numbers",
         description="Check a package as `package check` does. Also find hooks that cannot be run, hooks with an invalid "
-        "configuration, filter or crontab, misspelt keywords in schemas, values that their schema refuses, templates that "
-        "Helm cannot render with the defaults, and invalid CRDs. Findings are printed as FILE:LINE: SEVERITY: MESSAGE. "
+        "configuration, filter or crontab, misspelled keywords in schemas, values that their schema refuses, templates that "
+        "Helm cannot render, objects outside of an Application's namespace, and invalid CRDs. Findings are printed as "
+        "FILE:LINE: SEVERITY: MESSAGE. "
         "Hooks are run with --config. Exit code 0: no errors; 1: errors (with --strict: errors or warnings); 2: wrong "
         "usage, or the check was not possible, for example because a process could not be started.",
     )

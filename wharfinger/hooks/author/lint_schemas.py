@@ -81,7 +81,7 @@ def _misspelt(sources: Sources, name: str, document: JsonValue) -> Iterator[Lint
 
 
 def _inside(word: str, value: JsonValue, path: Path) -> Iterator[tuple[JsonValue, Path]]:
-    """Yield the schemas under a keyword."""
+    """Yield the schemas in the value of the keyword ``word``, each with its path."""
     if word in _MAPS and isinstance(value, dict):
         yield from ((inner, (*path, key)) for key, inner in value.items())
     elif word in _SCHEMAS | _LISTS and isinstance(value, list):

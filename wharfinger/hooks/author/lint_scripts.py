@@ -111,7 +111,9 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
 
 
 def _of_warning(warning: str) -> LintFinding:
-    """Return a finding for a warning about a file that looks like a hook but is none, from the search for a package's hooks."""
+    """Return a finding for a warning. The search for a package's hooks warns of each file that looks like a hook but is
+    none.
+    """
     name, _, why = warning.partition(": ")
     return finding(name, 1, Severity.WARNING, why) if why else finding(PACKAGE, 0, Severity.WARNING, warning)
 

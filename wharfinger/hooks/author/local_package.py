@@ -63,7 +63,9 @@ def sample_identity(hook: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OwnValues:
-    """The content of the two files of values that a hook gets."""
+    """The content of the two files with values that a hook gets: its package's values, and the user's settings
+    (``config_values``).
+    """
 
     values: JsonObject
     config_values: JsonObject

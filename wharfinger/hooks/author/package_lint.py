@@ -39,7 +39,7 @@ from wharfinger.packages.settings.check import SettingsChecker
 class LintTools:
     """The tools of lint. Without ``rendering``, templates are not rendered; without ``hooks``, no hook is run.
 
-    ``refused`` checks definitions of custom resources.
+    ``refused`` returns the fields of a custom resource definition that an API server would refuse.
     """
 
     filters: Filters

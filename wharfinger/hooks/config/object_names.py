@@ -23,7 +23,7 @@ class NameFormatError(FormatError):
 def need_object_name(name: str, what: str) -> str:
     """Return ``name`` if it can be the name of an object.
 
-    ``what`` says in the error where the name was found. Raises NameFormatError.
+    Raises NameFormatError, in whose message ``what`` says where the name was found.
     """
     if not _NAME.fullmatch(name):
         raise NameFormatError(
@@ -36,7 +36,7 @@ def need_object_name(name: str, what: str) -> str:
 def need_namespace(name: str, what: str) -> str:
     """Return ``name`` if it can be the name of a namespace.
 
-    ``what`` says in the error where the name was found. Raises NameFormatError.
+    Raises NameFormatError, in whose message ``what`` says where the name was found.
     """
     if not is_label(name):
         raise NameFormatError(

@@ -20,7 +20,7 @@ class HookConfigError(HookError):
 
 
 class Problems:
-    """The problems and warnings found so far, limited in number."""
+    """The problems and warnings that were found so far in a hook's configuration, limited in number."""
 
     def __init__(self, hook: str) -> None:
         self._hook = hook

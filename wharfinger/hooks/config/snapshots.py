@@ -13,7 +13,9 @@ class Snapshots:
     """The kubernetes bindings of one hook, by name and by group."""
 
     def __init__(self, watched: Sequence[JsonValue], problems: Problems, *, default_name: str) -> None:
-        """Index ``watched``, the kubernetes bindings of the document; a binding without a name is called ``default_name``."""
+        """Prepare the lookup of ``watched``, the kubernetes bindings of the document, by name; a binding without a name is
+        called ``default_name``.
+        """
         self._names = Counter(find_str(item, "name") or default_name for item in watched)
         self._groups = _groups(watched, default_name)
         self._problems = problems

@@ -43,7 +43,9 @@ def validating_bindings(document: JsonObject, snapshots: Snapshots, problems: Pr
 
 
 def mutating_bindings(document: JsonObject, snapshots: Snapshots, problems: Problems) -> tuple[AdmissionBinding, ...]:
-    """Return the ``kubernetesMutating`` bindings; the contract checks neither their names nor their rules."""
+    """Return the ``kubernetesMutating`` bindings of a document of the right shape. Their names and rules are not checked,
+    because the hook protocol does not require it.
+    """
     return _admission_bindings(document, MUTATING, snapshots, problems)
 
 

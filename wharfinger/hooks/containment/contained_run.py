@@ -75,7 +75,9 @@ class Cell:
     def _prepared(
         self, argv: tuple[str, ...], cwd: Path, environment: Mapping[str, str], folder: Path | None
     ) -> Command:
-        """Prepare the command. Blocking. Raises OSError."""
+        """Return the command that runs ``argv`` in the sandbox and as the user of this run, as far as there are any. Blocking.
+        Raises OSError.
+        """
         held = self._containment
         program, cwd = Path(argv[0]), cwd.resolve()
         program = program.parent.resolve() / program.name

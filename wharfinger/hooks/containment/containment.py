@@ -30,7 +30,7 @@ class Measure:
 
     @property
     def holds(self) -> bool:
-        """True if the measure is enforced."""
+        """True if this measure of containment is enforced."""
         return not self.why
 
 

@@ -59,7 +59,7 @@ def sandboxed(
 
 
 def _machine() -> Iterator[str]:
-    """Yield the options that mount each entry of ``/``. A single read-only mount of ``/`` would not do, because then
+    """Yield the options that mount each entry of ``/``. A single read-only mount of ``/`` is not enough, because then
     ``extra_binds`` could not add entries to ``/``.
     """
     for entry in sorted(Path("/").iterdir()):

@@ -66,7 +66,7 @@ class Expire:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An operation that is dropped, and the reason."""
+    """A metric operation that is dropped with a warning; ``why`` is the reason."""
 
     why: str
 
@@ -113,7 +113,7 @@ def _operation(document: JsonObject, number: int) -> MetricOperation:
 
 
 def _action(document: JsonObject) -> tuple[str, float | None]:
-    """Return the action and its value."""
+    """Return the action of a metric operation and its value (None if the document has no value)."""
     action, value = find_str(document, "action"), _number(document.get("value"), "value")
     short = {key: _number(document.get(key), key) for key in ("add", "set")}
     given = [(key, number) for key, number in short.items() if number is not None]

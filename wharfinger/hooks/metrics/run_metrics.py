@@ -3,7 +3,7 @@ the prefix ``wharfinger_`` for the names.
 
 There is one *row* of counts for each combination of hook, binding and queue. The number of rows is limited, for each package
 and in total. A run that would need a row beyond the limit is counted in one common row, so sums stay correct. For a failed run,
-only its duration and its failure are counted, as in the contract.
+only its duration and its failure are counted, as the hook protocol requires.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ RUN_METRICS: Final = (SECONDS, USER, SYSTEM, MAX_RSS, ERRORS, ALLOWED_ERRORS, SU
 
 
 class RunOutcome(StrEnum):
-    """The outcome of a run."""
+    """The outcome of a run of a hook, as metrics count it."""
 
     SUCCESS = "success"
     ERROR = "error"

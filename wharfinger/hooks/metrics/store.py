@@ -50,8 +50,8 @@ _LABEL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """The limits on published metrics: on the text of one package and of all packages, on the labels that one package uses
-    under one metric name, and on the lengths of names and label values.
+    """The limits on published metrics: on the size of their text, for one package and for all packages together; on the number
+    of labels that one package uses under one metric name; and on the lengths of names and label values.
 
     A sample is one line of the text. A histogram has one sample for each bucket, and three more.
     """

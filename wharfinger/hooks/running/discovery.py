@@ -148,7 +148,7 @@ class _Asking:
         self._scopes: dict[int, trio.CancelScope] = {}
 
     async def ask(self) -> None:
-        """Ask one hook after the other until none is left."""
+        """Request the configuration of one hook after the other, until no hook is left."""
         while self._next < self._end:
             number = self._next
             self._next += 1

@@ -165,8 +165,8 @@ def _programs_in_lib(root: Path, prefix: str) -> list[str]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Return whether a file is an ELF executable without an extension. A file that cannot be read is reported later, when it
-    is run.
+    """Return whether a file is an ELF executable without an extension. Return False for a file that cannot be read; the error
+    is reported later, when the file is run.
     """
     if path.suffix:
         return False

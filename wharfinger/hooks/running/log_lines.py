@@ -44,7 +44,7 @@ class LineBuffer:
         self._cut = False
 
     def feed(self, chunk: bytes) -> None:
-        """Add bytes of the stream."""
+        """Add the next bytes of the stream, and pass on each line that they complete."""
         *complete, rest = chunk.split(b"\n")
         for piece in complete:
             self._add(piece)
@@ -99,7 +99,7 @@ class LogLines:
         self._take(line)
 
     def kept(self) -> tuple[str, ...]:
-        """Return the kept lines."""
+        """Return the kept lines, after a note about earlier lines if some of them were dropped."""
         lost = (f"({self._lost} earlier lines are left out)",) if self._lost else ()
         return (*lost, *self._lines)
 

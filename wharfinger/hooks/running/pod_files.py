@@ -78,7 +78,7 @@ def unpack(data: bytes, folder: RunFolder) -> None:
 
 
 def _results(data: bytes, folder: RunFolder) -> Iterator[tuple[str, bytes]]:
-    """Yield the outputs in an archive. Raises HookError."""
+    """Yield the name and the content of each file in an archive that is one of the run's outputs. Raises HookError."""
     names = set(folder.outputs().values())
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:

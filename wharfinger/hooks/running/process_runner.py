@@ -188,7 +188,9 @@ class ProcessHookRunner:
     async def _execute(
         self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines, make: Callable[[], None]
     ) -> Outcome:
-        """Start the hook and wait for it; ``make`` creates the folder, in the thread that starts the hook."""
+        """Start the hook, and wait until it has ended. ``make`` creates the folder of the run; it is called in the thread that
+        starts the hook.
+        """
         if run.worker_pool:
             return await self._in_pod(run, folder, lines, make)
         environment = {**self._base(run), **self._of_this_run(run, folder)}
@@ -283,7 +285,7 @@ class ProcessHookRunner:
 
 
 def _listening(run: HookRun) -> tuple[LogLines, tuple[RecordBuffer, ...]]:
-    """Return the buffers for the output of the run."""
+    """Return the buffers that split the output of a run into log lines and, if the run has ``on_record``, into records."""
     if run.on_record is None:
         return LogLines(MAX_LOG_CHARS, run.on_line), ()
     stdout, stderr = RecordBuffer("stdout", run.on_record), RecordBuffer("stderr", run.on_record)

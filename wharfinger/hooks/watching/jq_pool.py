@@ -82,7 +82,9 @@ class JqStatistics:
 
 
 class _Job:
-    """One request in progress, and its result. ``turn`` is the turn of the request's owner, and is released at the end."""
+    """One request in progress, and its result. ``turn`` is the semaphore with which the requests of one owner run one after the
+    other; it is released when the request has a result.
+    """
 
     def __init__(self, owner: str, program: str, message: bytes, turn: trio.Semaphore | None) -> None:
         self.program = program
@@ -107,7 +109,7 @@ class _Job:
         self.finish(FilterError(self.program, why, transient=transient, at_once=at_once, late=late))
 
     def shut_down(self) -> None:
-        """Report the shutdown to a caller that has no result yet."""
+        """Report to the caller of this request that the pool was shut down, unless the request has a result already."""
         self.fail(_SHUT_DOWN, transient=True)
 
 
@@ -139,7 +141,7 @@ class OwnedFilters:
         return await self._pool.run(program, value, self._owner)
 
     async def apply_text(self, program: str, text: bytes) -> bytes:
-        """Run a program on a JSON text, like JqPool. Raises FilterError."""
+        """Run a jq program on a JSON text (see JqPool.run_text). Raises FilterError."""
         return await self._pool.run_text(program, text, self._owner)
 
 
@@ -219,8 +221,8 @@ class JqPool:
         self._jobs.close()
 
     async def ask(self, request: JqRequest, owner: _Owner | None) -> JqResults | JqText:
-        """Send a request to a worker when it is the owner's turn, and return the answer. Raises FilterError, also if the worker
-        refuses the program.
+        """Send a request to a worker when it is the turn of ``owner``, and return the answer. Raises FilterError, also if the
+        worker refuses the program.
         """
         program, size = request.program, len(request.text or b"")
         if len(program) > self._limits.program_characters:

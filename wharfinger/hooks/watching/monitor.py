@@ -154,8 +154,8 @@ class Monitor:
         return self._snapshot
 
     def synchronize(self) -> tuple[Item, ...]:
-        """Return the snapshot for the binding's own Synchronization, and drop the events that were gathered while locked, because
-        the snapshot covers them.
+        """Return the snapshot for the Synchronization of this binding. While the monitor is locked, also drop the events that
+        it has gathered, because the snapshot covers them.
         """
         if self._locked:
             self._gathered.take_all()

@@ -21,7 +21,7 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The visible part of one object. A field that the binding leaves out is None."""
+    """The part of one object that the hook gets. A field that the binding leaves out is None."""
 
     object: PackedJson | None
     filter_result: PackedJson | None

@@ -62,7 +62,9 @@ class Schedules:
         self._looked_at = self._utc()
 
     def add(self, owner: str, crontab: str) -> None:
-        """Tick for ``owner`` at ``crontab`` from now on; a second call changes nothing. Raises CronError."""
+        """Add a crontab that ``owner`` needs. ``on_tick`` is called with a crontab at its times as long as an owner needs it. A
+        second call with the same arguments changes nothing. Raises CronError.
+        """
         entry = self._entries.get(crontab)
         if entry is None:
             cron = parse_cron(crontab, zone=self._zone)

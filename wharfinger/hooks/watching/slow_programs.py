@@ -45,5 +45,5 @@ class SlowPrograms:
             self._late.popitem(last=False)
 
     def in_time(self, program: OwnedProgram) -> None:
-        """Record that a program ended in time: forget the runs before, in which it was too slow."""
+        """Record that a program ended in time, and forget its earlier runs that ran out of time."""
         self._late.pop(program, None)

@@ -10,7 +10,8 @@ from datetime import timedelta
 @dataclass(slots=True)
 class Throttle:
     """A limit: ``burst`` runs may follow each other immediately, and one more run may begin for each ``interval`` that passes.
-    The bucket is stored as the time at which it will be full again, so no task has to refill it.
+
+    This is a token bucket. It is stored as the time at which it will be full again, so no task has to refill it.
     """
 
     interval: timedelta

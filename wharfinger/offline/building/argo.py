@@ -106,7 +106,9 @@ def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
 
 
 def folder_filter(directory: JsonObject) -> Callable[[str], bool]:
-    """Return a predicate: whether a source includes the file at a path, relative to the folder. Raises ArgoError."""
+    """Return a function that returns whether the source includes a file. The argument of the function is the file's path,
+    relative to the folder. Raises ArgoError.
+    """
     if find(directory, "jsonnet"):
         raise ArgoError("directory.jsonnet: Jsonnet is not run; render the source beforehand")
     texts = (find_str(directory, key) for key in ("include", "exclude"))

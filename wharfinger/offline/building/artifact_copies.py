@@ -47,7 +47,7 @@ class CopyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One operation; ``field`` is its place in the object, for messages."""
+    """One copy operation of an artifact; ``field`` is the path of the operation in the object, for messages."""
 
     field: str
     alias: str
@@ -68,7 +68,7 @@ class Copy:
 
 
 def read_copies(artifact: JsonObject, where: str) -> tuple[Copy, ...]:
-    """Read the operations of an artifact. Raises FormatError, CopyError."""
+    """Read the copy operations of an artifact. Raises FormatError, CopyError."""
     found: list[Copy] = []
     for number, entry in enumerate(find_list(artifact, "copy")):
         field = f"{where}.copy[{number}]"
@@ -248,8 +248,8 @@ def _glob(source: Path, pattern: str, *, recursive: bool) -> Iterator[str]:
 def _is_excluded(path: str, base: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a pattern matches a path.
 
-    A pattern is relative to the source or to the folder of the operation. A pattern without a slash also matches the last name
-    in a path.
+    Each pattern is tried with the whole path and with the path relative to the folder ``base``. A pattern without a slash also
+    matches the last name in a path.
     """
     inner = path.removeprefix(f"{base}/") if base != "." else path
     names = {path, inner}

@@ -33,8 +33,8 @@ _OCI: Final = "oci://"
 
 
 class ChartDependencies:
-    """Adds missing dependencies to copies of charts, in folders below ``scratch``. All calls of `complete` for one chart
-    share the result.
+    """The completion of charts: missing dependencies are added to copies of the charts, in folders below ``scratch``. All calls
+    of `complete` for one chart share the result.
     """
 
     def __init__(self, oci: OciFetcher, repositories: HelmRepositories, scratch: Path, retries: RetryPolicy) -> None:
@@ -51,7 +51,8 @@ class ChartDependencies:
         return chart not in self._known and bool(await trio.to_thread.run_sync(_missing, chart))
 
     async def complete(self, chart: Path, limit: Path) -> Path:
-        """Return a folder with the chart and all of its dependencies. If it lacks none, this is the folder of the chart itself.
+        """Return a folder with the chart and all of its dependencies. If the chart lacks no dependency, this is the folder of
+        the chart itself.
 
         Dependencies with a ``file://`` address must lie in ``limit``. Raises SourceError, ArtifactError, FormatError, OSError.
         """

@@ -36,7 +36,7 @@ def fixed_chart(source: JsonObject, chart: str, version: str) -> str | None:
 
 
 class ChartMakers:
-    """The known charts by key; without ``entries`` no chart is known."""
+    """The cache that records for each chart, by its key, whether it may make nodes. Without ``entries``, nothing is kept."""
 
     def __init__(self, entries: EntryCache | None = None) -> None:
         self._entries = entries

@@ -39,7 +39,7 @@ def resources_of(root: Path, path: str) -> list[str]:
 def overlay_of(spec: JsonObject) -> JsonObject:
     """Return the fields of a kustomization that ``spec`` of a Flux Kustomization sets; empty if it sets no fields.
 
-    ``components`` keep their paths, relative to the folder.
+    The paths in ``components`` stay relative to the folder of the Kustomization.
     """
     made: JsonObject = {}
     if namespace := find_str(spec, "targetNamespace"):

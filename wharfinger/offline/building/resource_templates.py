@@ -57,7 +57,7 @@ class TemplateEngine(Protocol):
 
 
 class EngineTemplates:
-    """Executes templates with the chart engine; implements :class:`TemplateEngine`."""
+    """The :class:`TemplateEngine` that executes templates in the chart engine."""
 
     def __init__(self, engine: ChartEngine | None) -> None:
         self._engine = engine

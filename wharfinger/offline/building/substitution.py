@@ -30,7 +30,7 @@ class SubstitutionError(FormatError):
 
 
 def substituted(obj: JsonObject, variables: Mapping[str, str]) -> JsonObject:
-    """Return an object with its variables replaced, unless it opts out. Raises FormatError."""
+    """Return an object with its variables replaced; an object that opts out is returned unchanged. Raises FormatError."""
     if not variables or _opts_out(obj):
         return obj
     text = write_yaml(obj)

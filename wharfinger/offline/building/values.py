@@ -30,7 +30,7 @@ class ValuesError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One entry of ``valuesFrom``."""
+    """One entry of a HelmRelease's ``valuesFrom``."""
 
     source: Id
     key: str

@@ -72,7 +72,7 @@ class _Files:
 
 
 class ArgoApplicationController:
-    """Builds Applications of Argo CD; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that builds Applications of Argo CD."""
 
     def __init__(self, run: RunContext, charts: ChartRenders, sources: ArgoSources, builder: KustomizeBuilder) -> None:
         self._run = run
@@ -126,7 +126,9 @@ class ArgoApplicationController:
         return inputs_digest(self._run, stored, gate, more) if sources else None
 
     async def _inputs_of(self, source: ArgoSource, references: Mapping[str, Path]) -> JsonValue:
-        """Return the inputs of one source that are not in the Application itself; None if the source must be built."""
+        """Return the inputs of one source that the Application itself does not contain. Return None if the source has to be
+        built, because it may make further nodes, or because a file that it needs is not in the tree.
+        """
         if source.is_values_only:
             return "" if self._is_local(source) else None
         helm = find_object(source.spec, "helm")
@@ -147,8 +149,8 @@ class ArgoApplicationController:
         is_known = folder is not None
 
         def read(name: str) -> str | None:
-            """Read a file of the tree. For a file of a fetched chart, return "": such a file need not be read, because the
-            chart's version already identifies its content.
+            """Return the text of a file of the tree; None if there is no such file. Return "" for a file of a fetched chart,
+            which need not be read, because the chart's version already identifies its content.
             """
             return read_text(root, folder or root, name, references) if is_known or name.startswith("$") else ""
 
@@ -253,7 +255,7 @@ class ArgoApplicationController:
 
 @contextmanager
 def _errors_of(source: ArgoSource) -> Iterator[None]:
-    """Turn the errors of a source into a ReconcileError that names it."""
+    """Turn the errors of the block into a ReconcileError that names ``source``."""
     try:
         yield
     except (FormatError, PackageError, SourceError, KustomizeError, TreeError, OSError) as error:

@@ -45,7 +45,7 @@ class _Request:
 
 
 class ArtifactGeneratorController:
-    """Makes artifacts; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that makes the artifacts of ArtifactGenerators."""
 
     def __init__(self, run: RunContext, digests: FolderDigests) -> None:
         self._run = run

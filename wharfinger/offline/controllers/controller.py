@@ -34,7 +34,7 @@ class NodeResult:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options that controllers read."""
+    """The options of an offline run that its controllers read."""
 
     kube_version: str
     api_versions: tuple[str, ...] = ()

@@ -34,8 +34,7 @@ MOST_SHOWN: Final = 5
 
 
 class ReconcileError(Exception):
-    """An object cannot be reconciled for a reason of its own, not because an object that it needs has failed: a primary
-    failure.
+    """An object cannot be reconciled, and the reason is not the failure of another object (a primary failure).
 
     ``place`` is the place of the cause, if the cause is not the object itself.
     """
@@ -54,7 +53,7 @@ class BlockedError(Exception):
 
 
 class DependencyFailedError(Exception):
-    """Other objects that an object needs have failed: a derived failure."""
+    """Other objects that an object needs have failed. The failure of this object is derived from those failures."""
 
     def __init__(self, failed: tuple[Id, ...]) -> None:
         super().__init__(", ".join(map(shown, failed)))
@@ -62,7 +61,9 @@ class DependencyFailedError(Exception):
 
 
 class MissingError(ReconcileError):
-    """An object names objects that will not be created: a primary failure, reconsidered if they are created after all."""
+    """An object names objects that will not be created. This failure is primary: it has no other failure as its cause. The node
+    runs again if one of the missing objects is created after all.
+    """
 
     def __init__(self, message: str, missing: tuple[Id, ...]) -> None:
         super().__init__(message)

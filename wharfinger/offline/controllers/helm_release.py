@@ -57,7 +57,7 @@ MAX_VALUES_FILE: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ChartSources:
-    """The fetchers of charts."""
+    """The fetchers that provide the charts of HelmReleases, by the kind of their source."""
 
     oci: OciFetcher
     repositories: HelmRepositories
@@ -86,7 +86,7 @@ class _Fetched:
 
 
 class HelmReleaseController:
-    """Renders HelmReleases; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that renders HelmReleases."""
 
     def __init__(
         self,
@@ -134,9 +134,10 @@ class HelmReleaseController:
         return NodeResult(made, namespace=namespace, warnings=warnings)
 
     async def inputs(self, stored: Stored, gate: Gate) -> str | None:
-        """Return the digest of everything that a release is rendered from; None if it must be rendered.
+        """Return the digest of everything that a release is rendered from. Return None if such a digest is not sufficient, for
+        example because the release may make further nodes; the release must then be rendered.
 
-        Fetches nothing. Raises ReconcileError, or the errors of the gate.
+        This method fetches nothing. Raises ReconcileError, or the errors of the gate.
         """
         if find(stored.object, "spec", "suspend") is True:
             return None
@@ -218,7 +219,9 @@ class HelmReleaseController:
         )
 
     def _hard(self, needs: list[Need], references: tuple[Reference, ...], gate: Gate) -> list[Need]:
-        """Return the references that must exist. Wait for the optional ones only while they may still be created."""
+        """Return the needs for references whose objects must exist. Wait for the object of an optional reference only while it
+        may still be created.
+        """
         hard: list[Need] = []
         for need, reference in zip(needs, references, strict=True):
             if not reference.optional:
@@ -318,7 +321,7 @@ class HelmReleaseController:
         return await self._sources.repositories.chart(source.object, chart.name, chart.version, basic)
 
     async def _post_rendered(self, rendered: Rendered, spec: JsonObject) -> Rendered:
-        """Apply ``spec.postRenderers`` in their order."""
+        """Return the render after the changes of ``spec.postRenderers``, which are made in their order."""
         for each in find_list(spec, "postRenderers"):
             asked = find_object(each, "kustomize")
             fields: JsonObject = {key: asked[key] for key in ("patches", "images") if find_list(asked, key)}
@@ -359,7 +362,9 @@ def _has_chart(source: Path, folder: Path) -> bool:
 
 
 def _chart_inside(folder: Path) -> Path | None:
-    """Return the chart in an artifact: the artifact itself, or the only folder in it that is a chart. Blocking."""
+    """Return the chart in an artifact: the artifact itself, or the only folder in it that is a chart. Return None if there is
+    no such folder, or more than one. Blocking.
+    """
     if (folder / "Chart.yaml").is_file():
         return folder
     found = [each for each in sorted(folder.iterdir()) if (each / "Chart.yaml").is_file()]
@@ -393,7 +398,9 @@ def _default_values(fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:
 
 
 def _docker_config(repository: JsonObject, secret: Mapping[str, bytes]) -> bytes | None:
-    """Return a user and a password as a docker configuration for the repository's host."""
+    """Return the user name and the password in a Secret as a docker configuration for the repository's host; None if the Secret
+    lacks one of them.
+    """
     if "username" not in secret or "password" not in secret:
         return None
     host = find_str(repository, "spec", "url").removeprefix("oci://").partition("/")[0]

@@ -30,7 +30,7 @@ def inputs_digest(run: RunContext, stored: Stored, gate: Gate, more: Iterable[Js
 
 
 def _login_of(run: RunContext, source: Id) -> Id | None:
-    """Return the Secret that a source logs in with."""
+    """Return the Secret that a source uses to log in; None if the source names no Secret."""
     found = run.store.get(source)
     name = find_str(found.object, "spec", "secretRef", "name") if found is not None else ""
     return Id(SECRET, source.namespace, name) if name else None

@@ -39,7 +39,7 @@ def dependencies_of(stored: Stored) -> list[Need]:
 
 
 class KustomizationController:
-    """Builds Kustomizations; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that builds Kustomizations of Flux."""
 
     def __init__(self, run: RunContext, builder: KustomizeBuilder, readiness: Readiness) -> None:
         self._run = run
@@ -112,7 +112,9 @@ class KustomizationController:
         return variables | {key: value for key, value in written.items() if isinstance(value, str)}
 
     def _reference(self, who: Id, field: str, gate: Gate, *, optional: bool) -> Stored | None:
-        """Return a ConfigMap or Secret; if the Kustomization itself makes this object, read it from its file."""
+        """Return a ConfigMap or Secret. If the Kustomization itself makes this object, read it from its file. Return None if
+        the object is missing and not required. Raises the errors of the gate.
+        """
         try:
             gate.require([Need(who, field)])
         except MissingError:
@@ -134,7 +136,7 @@ class KustomizationController:
 
 
 class FolderController:
-    """Builds folders with a ``kustomization.yaml``; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that builds folders with a ``kustomization.yaml``."""
 
     def __init__(self, run: RunContext, builder: KustomizeBuilder) -> None:
         self._run = run

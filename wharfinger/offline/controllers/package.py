@@ -106,7 +106,7 @@ class Loaded:
 
 
 class PackageController:
-    """Builds Applications and Modules; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that builds Applications and Modules."""
 
     def __init__(self, run: RunContext, charts: ChartRenders, tools: PackageTools) -> None:
         self.loaded: dict[Id, Loaded] = {}

@@ -32,7 +32,7 @@ _RESERVED: Final = frozenset(
 
 
 class Readiness:
-    """Evaluates the expressions in the worker processes for CEL rules."""
+    """An evaluator of ``readyExpr`` expressions. It evaluates them in the worker processes for CEL rules."""
 
     def __init__(self, store: ObjectStore, rules: Rules) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class Readiness:
         """Evaluate the ``readyExpr`` of each dependency of a Kustomization or HelmRelease, with the variables ``self`` and
         ``dep``.
 
-        ``needs`` are the objects in its ``spec.dependsOn``. Return warnings. Raises ReconcileError.
+        ``needs`` are the objects that ``spec.dependsOn`` of ``stored`` names. Return warnings. Raises ReconcileError.
         """
         warnings: list[str] = []
         for entry, need in zip(find_list(stored.object, "spec", "dependsOn"), needs, strict=True):

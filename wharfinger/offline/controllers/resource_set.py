@@ -60,7 +60,7 @@ class SetTools:
 
 
 class ResourceSetController:
-    """Builds ResourceSets; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that builds ResourceSets."""
 
     def __init__(self, run: RunContext, tools: SetTools) -> None:
         self._run = run
@@ -232,7 +232,7 @@ def _read_provider(stored: Stored, where: str) -> Provider:
 
 
 def _steps(spec: JsonObject) -> list[tuple[str, tuple[Template, ...]]]:
-    """Return the templates of each step; a set without steps is a single step."""
+    """Return the name and the templates of each step. The templates of a set without steps are returned as a single step."""
     steps = find_list(spec, "steps")
     if not steps:
         return [("", tuple(_templates(spec, "spec")))]

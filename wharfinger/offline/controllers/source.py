@@ -21,7 +21,7 @@ LOCAL_REVISION: Final = "working tree"
 
 
 class SourceController:
-    """Fetches sources; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that fetches sources."""
 
     def __init__(self, run: RunContext, fetchers: Fetchers) -> None:
         self._run = run

@@ -51,9 +51,8 @@ class Survey:
 
 
 class SurveyedReleases:
-    """Records the inputs of releases during a survey, and renders the releases after the survey.
-
-    Implements :class:`~wharfinger.offline.controllers.controller.Controller`.
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that records the inputs of releases during a survey,
+    and renders the releases after the survey.
     """
 
     def __init__(self, survey: Survey, controller: ReleaseController, sources: Controller, run: RunContext) -> None:
@@ -63,7 +62,9 @@ class SurveyedReleases:
         self._run = run
 
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
-        """Record the inputs, or render. Raises ReconcileError, or the errors of the gate."""
+        """Record the digest of the release's inputs if the survey is in progress and the digest is known; otherwise, render the
+        release. Raises ReconcileError, or the errors of the gate.
+        """
         self._survey.inputs.pop(stored.id, None)
         self._survey.unsearched.discard(stored.id)
         self._run.unsearched.discard(stored.id)
@@ -80,7 +81,7 @@ class SurveyedReleases:
 
 
 class SurveyedSources:
-    """Fetches no source during a survey; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` of sources. During a survey, it fetches none."""
 
     def __init__(self, survey: Survey, controller: Controller, run: RunContext) -> None:
         self._survey = survey
@@ -96,7 +97,7 @@ class SurveyedSources:
 
 
 class SurveyedBuilds:
-    """Builds nodes, and fetches their sources first; implements :class:`~wharfinger.offline.controllers.controller.Controller`.
+    """The :class:`~wharfinger.offline.controllers.controller.Controller` that builds nodes, and fetches their sources first.
 
     ``sources_of`` returns the ids of the sources of a node.
     """
@@ -116,7 +117,7 @@ class SurveyedBuilds:
         self._run = run
 
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
-        """Build a node. Raises ReconcileError, or the errors of the gate."""
+        """Build a node. Raises ReconcileError, and the errors of the gate, such as BlockedError."""
         if self._survey.in_progress and find(stored.object, "spec", "suspend") is not True:
             for source in self._sources_of(stored):
                 await fetched_source(source, self._sources, self._run)

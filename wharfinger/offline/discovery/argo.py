@@ -11,7 +11,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, find, find_list
 
 @dataclass(frozen=True, slots=True)
 class ArgoSource:
-    """One source. ``field`` is its place in the object, such as ``spec.sources[1]``."""
+    """One source of an Argo CD Application. ``field`` is its path in the Application, such as ``spec.sources[1]``."""
 
     repository: str
     revision: str

@@ -111,7 +111,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def is_below_any(path: str, folders: AbstractSet[str]) -> bool:
-    """Return whether a path is one of the folders, or below one; the time does not depend on their number."""
+    """Return whether a path is one of the folders, or below one. The time for this does not depend on the number of folders."""
     if "." in folders or path in folders:
         return True
     end = path.rfind("/")

@@ -24,7 +24,7 @@ _SPECIAL: Final = frozenset("*?[]{}")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A document of the tree. A run starts with it, or gets it only from a build."""
+    """A document of the tree. Either the run starts with the object in it, or a build must first yield this object."""
 
     id: Id
     document: Document
@@ -136,7 +136,9 @@ def copied_folders_of(documents: Mapping[str, tuple[Declared, ...]]) -> Iterator
 
 
 def copied_folders(obj: JsonObject, namespace: str) -> tuple[tuple[Id, str], ...]:
-    """Return the sources of an ArtifactGenerator with the folders that it copies; empty if it cannot be read."""
+    """Return pairs of a source of an ArtifactGenerator and a folder that the generator copies from this source. The result is
+    empty if the manifest of the generator cannot be read.
+    """
     try:
         sources = {
             find_str(each, "alias"): Id(

@@ -36,7 +36,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object of a file."""
+    """One object that a file of the tree declares, with its place. ``encrypted`` is True if SOPS has encrypted the object."""
 
     object: JsonObject
     place: Place

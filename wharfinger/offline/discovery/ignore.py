@@ -31,7 +31,9 @@ class Pattern:
 
 
 def read_patterns(folder: Path, base: str) -> tuple[Pattern, ...]:
-    """Read the patterns of one folder. Blocking. Raises OSError."""
+    """Read the patterns from the ignore files of one folder, which has the path ``base`` in the tree. Blocking.
+    Raises OSError.
+    """
     found: list[Pattern] = []
     for name in FILE_NAMES:
         path = f"{folder}/{name}"

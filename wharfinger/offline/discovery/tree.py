@@ -149,7 +149,7 @@ class _Scan:
                 self.file(file)
 
     def file(self, relative: str) -> None:
-        """Read one file."""
+        """Read one file, and record the objects that it declares, or why it cannot be read."""
         try:
             data = read_start(self._path(relative), MAX_FILE + 1)
         except OSError as error:
@@ -340,7 +340,9 @@ class _Scan:
         return each.synced and self._is_folder(each.folder)
 
     def _own_branches(self) -> list[JsonObject]:
-        """Return the branches that count as the tree's own if no source that is known to be the tree names a revision."""
+        """Return the branches that count as revisions of the tree itself: the branch of its repository, and the usual default
+        branches. They are used only if no source that is known to be the tree names a revision.
+        """
         return [{"branch": branch} for branch in (self.repository.branch, *_DEFAULT_BRANCHES)]
 
 
@@ -377,7 +379,9 @@ def _defers_objects(each: _Builder, paths: tuple[str, ...], bootstraps: Abstract
 
 
 def _not_built_by_others(paths: tuple[str, ...], builders: Sequence[_Builder]) -> tuple[str, ...]:
-    """Return the paths that nothing in another path builds. If two paths build each other, the later one is returned."""
+    """Return the paths that nothing in another of the paths builds. If two paths build each other, only the later one is
+    returned.
+    """
     left = list(paths)
     for path in paths:
         others = {*left} - {path}
@@ -387,7 +391,8 @@ def _not_built_by_others(paths: tuple[str, ...], builders: Sequence[_Builder]) -
 
 
 def root_of(*paths: Path) -> Path:
-    """Return the root of a tree at some paths: their common root or, outside of repositories, the nearest folder around them.
+    """Return the root of the tree to which some paths belong: their common root. If they are outside of repositories, return
+    the nearest folder around all of them.
 
     Blocking. Raises TreeError if they have different roots.
     """

@@ -86,7 +86,7 @@ def _is_package(path: Path, texts: ParsedTexts | None) -> bool:
 
 
 def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
-    """Return the patterns of the folders above ``base``, from the root. Raises OSError."""
+    """Return the patterns of the ignore files in the folders above ``base``, beginning with the root. Raises OSError."""
     found: list[Pattern] = []
     parts = PurePosixPath(base).parts
     for depth in range(len(parts)):
@@ -98,7 +98,8 @@ def _patterns_above(root: Path, base: str) -> tuple[Pattern, ...]:
 def list_tree(root: Path, below: str = "", texts: ParsedTexts | None = None) -> Listing:
     """List a folder ``below`` the tree's root ("" is the root), without ignored paths.
 
-    Ignore files in the folders above it count, too. Blocking. Raises TreeError.
+    The patterns of ignore files (``.sourceignore``, ``.krmignore``) in the folders above it apply, too. Blocking. Raises
+    TreeError.
     """
     walk = _Walk(root.resolve(), texts)
     base = f"{below.rstrip('/')}/" if below not in {"", "."} else ""

@@ -236,7 +236,7 @@ class TreeBodies:
 def _replaces(obj: JsonObject, who: Id, before: Stored) -> bool:
     """Return whether an object that the node ``who`` makes replaces the stored object ``before``.
 
-    A stand-in for a Secret, which only a cluster has, never replaces a Secret of the tree.
+    A stand-in, which is made for a Secret that exists only in a cluster, never replaces a Secret of the tree.
     """
     if before.id.kind == SECRET and is_stand_in(obj) != is_stand_in(before.object):
         return is_stand_in(before.object)

@@ -1,4 +1,7 @@
-"""The collection of a run's result: manifests with their namespaces, failures with their places, orphans, warnings."""
+"""The collection of a run's result: manifests with their namespaces, failures with their places, warnings, and orphans.
+
+Orphans are nodes in files that no build reads.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -113,7 +116,9 @@ def _failures(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 
 
 def _place(who: Id, tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Place | None:
-    """Return the place to show for a failed node: that of the cause if it is known, else of the node, else of its producer."""
+    """Return the place to show for a failed node: the place of the failure if it is known, otherwise the place of the node or,
+    without one, of the node that produced it.
+    """
     if (found := bodies.places.get(who)) is not None:
         return found
     if (declared := tree.declared.get(who)) is not None:

@@ -2,7 +2,7 @@
 
 An Application may have only objects of its own namespace, unless the tree contains its Namespace with the label
 ``wharfinger.dev/cluster-scope: allowed``, or the daemon is run with ``--application-scope cluster``. The daemon would not apply
-an Application with other objects, so it fails here.
+an Application with other objects, so the Application fails in an offline run, too.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 def confined(result: Result, tree: Tree) -> Result:
-    """Check that each Application has objects in its own namespace only, as far as its namespace demands that. In the returned
+    """Check that each Application has objects in its own namespace only, unless its namespace allows more. In the returned
     result, an Application that breaks this rule has a failure in place of its objects.
     """
     objects = result.objects

@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter. For each key in it, an object must match one of the values of the key."""
+    """One filter. An object passes the filter if, for each key in it, the object matches one of the key's values."""
 
     text: str
     terms: tuple[tuple[str, tuple[str, ...]], ...]

@@ -168,7 +168,9 @@ class StoppedError(Exception):
 
 
 class Orchestrator:
-    """An orchestrator; see the module. Made by :func:`open_orchestrator`."""
+    """The orchestrator of one build of a tree; the docstring of this module describes its methods. Made by
+    :func:`open_orchestrator`.
+    """
 
     def __init__(self, config: Config, tools: Tools) -> None:
         self.store = ObjectStore()
@@ -327,10 +329,10 @@ class Orchestrator:
         refires: Counter[Id] = Counter()
 
         def changed(change: Change, who: Id) -> None:
-            """Report to the engine what it cannot see in the results of bodies.
+            """Pass a change of the store to the engine, if no result of a body contains the change.
 
-            These are new objects without a producer, refired nodes, and new values of two kinds of ids that no node produces: the
-            set of Modules, and the selections of ResourceSets.
+            Such a change is a new object that no node has produced, a request to run a node again, or a new value of an id that
+            no node produces (the set of Modules, and the selections of ResourceSets).
             """
             stored = self.store.get(who)
             if change is Change.ADDED and stored is not None and stored.producer is None:

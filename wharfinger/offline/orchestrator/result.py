@@ -58,7 +58,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one run."""
+    """The result of one offline run: the objects that were built, and the failures and warnings."""
 
     manifests: Mapping[Id, tuple[Manifest, ...]]
     """The objects of each producer. A file whose objects are loaded without a build is a producer, too."""
@@ -74,8 +74,8 @@ class Result:
     places: Mapping[Id, Place] = field(default_factory=dict)
     """The file and line of each object that a file declares."""
     internal: Mapping[Id, Id] = field(default_factory=dict)
-    """Objects that are not printed, because controllers make them in a cluster; only other nodes read them. Each object is mapped
-    to its producer, usually the node that made it.
+    """Objects that nodes make only for other nodes to read. They are not printed, because in a cluster a controller makes them.
+    Each object is mapped to its producer, which usually is the node that made it.
     """
     runs: int = 0
     """The number of runs of all nodes together; a node may run several times."""

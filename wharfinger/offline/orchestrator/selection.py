@@ -23,12 +23,12 @@ from wharfinger.runtime.fixpoint.model import Id
 
 
 class SelectionError(TreeError):
-    """A filter chooses nothing."""
+    """A filter chooses nothing in the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen objects and nodes, and the nodes that these need."""
+    """The objects and nodes that the filters chose, and the nodes that are needed to build them."""
 
     chosen: frozenset[Id]
     needed: frozenset[Id]
@@ -49,8 +49,8 @@ def check_filters(filters: Sequence[Filter], *results: Result) -> None:
 
 
 def selection_of(result: Result, filters: Sequence[Filter]) -> Selection:
-    """Return the selection: the objects that the filters match, everything that these objects make, and the nodes that they
-    need.
+    """Return the selection: the objects that the filters match, everything that these objects make, and the nodes that any of
+    these objects need.
     """
     candidates = candidates_of(result)
     matching = {each.id for each in candidates if any(one.matches(each) for one in filters)}
@@ -90,8 +90,8 @@ def reachable_from(start: AbstractSet[Id], edges: Mapping[Id, Iterable[Id]]) -> 
 
 
 def needs_of(chosen: AbstractSet[Id], reads: Mapping[Id, Iterable[Id]], makers: Mapping[Id, Iterable[Id]]) -> set[Id]:
-    """Return all nodes and objects that the chosen objects depend on, directly or not: those that they read, and those that
-    make them. The chosen objects themselves are left out.
+    """Return all nodes and objects on which the chosen objects depend, directly or not. A node depends on the objects that it
+    reads, and an object depends on the node that makes it. The chosen objects themselves are left out.
     """
     edges = {who: (*reads.get(who, ()), *makers.get(who, ())) for who in {*reads, *makers}}
     return reachable_from(chosen, edges) - chosen
@@ -121,7 +121,9 @@ def labels_of(obj: JsonObject) -> dict[str, str]:
 
 
 class _Files:
-    """The files of objects. A build may change an object's namespace, so an object is also found by its kind and name."""
+    """The files that declare objects. A build may change an object's namespace, so an object is also found by its kind and
+    name.
+    """
 
     def __init__(self, places: Mapping[Id, Place]) -> None:
         self._places = places

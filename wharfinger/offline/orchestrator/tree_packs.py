@@ -85,7 +85,9 @@ class TreePacks:
         self._entries.learn(pack.entries)
 
     async def save(self, name: str) -> None:
-        """Write a pack with everything that was used since the start, unless the saved pack already has nearly all of it."""
+        """Write a pack with all texts and cache entries that were used since the start. Do nothing if the saved pack contains
+        nearly all of them.
+        """
         if self._entries is None:
             return
         known = self._packs.get(name, _EMPTY)

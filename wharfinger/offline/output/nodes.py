@@ -32,7 +32,8 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. ``objects`` is the number of objects that it makes; ``made_by`` is None if no node makes it.
+    """One node of a tree after a build. ``objects`` is the number of objects that it makes; ``made_by`` is None if no node
+    makes it.
 
     ``message`` is the reason why the node is not built. ``depends_on`` are the nodes and data that it read, sorted.
     """
@@ -62,7 +63,7 @@ def nodes_of(result: Result) -> tuple[Node, ...]:
 
 
 def _is_unwritten(who: Id, result: Result) -> bool:
-    """Return whether no file declares a node, and the node was built but made nothing."""
+    """Return whether no file declares a node, and the node has made no objects although it did not fail and was not skipped."""
     declared = who in result.places or who in result.orphans
     return not declared and not result.manifests.get(who) and who not in result.failed and who not in result.skipped
 

@@ -38,7 +38,9 @@ _COLOURS: Final = {
 
 
 def nodes_table(nodes: Sequence[Node], terminal_columns: int | None) -> str:
-    """Return one line for each node, without data and absent objects. For ``terminal_columns`` see `layout`."""
+    """Return a table with one line for each node. Objects that are only read (``DATA``) and objects that are not in the tree
+    (``ABSENT``) have no lines. For ``terminal_columns`` see `layout`.
+    """
     rows = [_row(each) for each in nodes if each.state in _LISTED]
     return "".join(f"{line}\n" for line in layout(_HEADER, rows, terminal_columns))
 

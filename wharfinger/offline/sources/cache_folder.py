@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AreaStatistics:
-    """The number and size of the entries of one kind."""
+    """The number of the cache's entries of one kind, and their size together."""
 
     entries: int = 0
     bytes: int = 0

@@ -17,7 +17,9 @@ from wharfinger.packages.store.store import Store
 
 
 class OciFetcher:
-    """A fetcher of OCIRepositories and charts in registries; a source that names no Secret uses the logins of ``sources``."""
+    """A fetcher of OCIRepositories and of charts in registries. If a source names no Secret, the logins in ``sources`` are used
+    for it.
+    """
 
     def __init__(self, store: Store, *, network: bool = True, sources: Network | None = None) -> None:
         self._store = store

@@ -51,7 +51,8 @@ def _kind(api_version: str, kind: str, custom: frozenset[tuple[str, str]]) -> tu
 def naming_problem(who: Id) -> str:
     """Return why an API server would refuse the name or the namespace of an object; "" if it would accept both.
 
-    A name becomes a segment of a URL path, and offline also of a file path (``IsValidPathSegmentName`` of apimachinery).
+    A name becomes a segment of a URL path and, in a build without a cluster, of a file path (``IsValidPathSegmentName`` of
+    apimachinery).
     """
     if who.namespace and not is_label(who.namespace):
         return f"metadata.namespace: {who.namespace!r} cannot be a namespace; correct it"

@@ -54,7 +54,7 @@ class ObjectName:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The object exists, and has these fields."""
+    """The expectation that an object exists and has these fields."""
 
     object: ObjectName
     fields: JsonObject = field(repr=False)

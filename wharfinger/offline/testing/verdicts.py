@@ -22,7 +22,7 @@ MOST_PROBLEMS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one test: passed if there are no problems."""
+    """The result of one test. The test has passed if there are no problems."""
 
     case: Case
     problems: tuple[str, ...]

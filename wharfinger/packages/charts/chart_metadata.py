@@ -93,7 +93,7 @@ _CHART: Final = _Struct(
 
 @dataclass(slots=True)
 class _Warnings:
-    """Warnings about oddities that are accepted, at most `MAX_WARNINGS`."""
+    """The warnings about accepted oddities in a ``Chart.yaml``, at most `MAX_WARNINGS`."""
 
     found: list[str] = field(default_factory=list)
 

@@ -27,7 +27,7 @@ _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 
 class TooMuchTextError(Exception):
-    """Raised if the chart is larger than the limits."""
+    """The chart is larger than the limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class ChartFile:
 
 
 def chart_files(chart: Path, *, is_package: bool) -> Iterator[ChartFile]:
-    """Yield all files; with ``is_package``, only those that belong to the package's chart.
+    """Yield all files of a chart, and the files in its archives. With ``is_package``, leave out the files of the package that
+    do not belong to its chart.
 
     Blocking. Raises TooMuchTextError over a limit.
     """

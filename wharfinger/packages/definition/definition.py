@@ -159,9 +159,10 @@ def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool
     """Read the package in ``tree``, which was requested by ``name`` and ``version`` ("": any version).
 
     If ``name`` is a path, only its last part counts. The requested name and version must agree with those in the package's files,
-    and are used if the files state none. A plain chart always has its own name and version, whatever was requested. A tree
-    without ``package.yaml`` and ``module.yaml`` is a module folder, even if it is a chart, if it lies in a modules directory
-    (``in_modules_dir``) or has a weight in its name. Blocking. Raises ArtifactError naming a file relative to the package.
+    and are used if the files state none. A plain chart always has its own name and version, whatever was requested. If a tree
+    has neither ``package.yaml`` nor ``module.yaml``, and lies in a modules directory (``in_modules_dir``) or has a weight in
+    its name, it is a module folder, even if it is also a chart. Blocking. Raises ArtifactError naming a file relative to the
+    package.
     """
     name = name.rpartition("/")[2]
     files = open_files(tree, name)
@@ -295,7 +296,7 @@ def _own_chart(files: PackageFiles) -> Chart:
 
 
 def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None:
-    """Return the chart of a package that has something to render, but no ``Chart.yaml``."""
+    """Return a synthetic chart for a package without ``Chart.yaml``; None if the package has nothing to render."""
     if files.has_folder(TEMPLATES_FOLDER) or files.has_folder(CRDS_FOLDER):
         return synthetic_chart(files.root, name, version)
     return None

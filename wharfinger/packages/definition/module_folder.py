@@ -43,7 +43,9 @@ def camel_name(kebab: str) -> str:
 
 
 def split_weight(folder: str) -> tuple[int | None, str]:
-    """Split a module folder's name into weight and name, such as ``002-web`` into 2 and ``web``."""
+    """Split a module folder's name into weight and name, such as ``002-web`` into 2 and ``web``. The weight of a name without a
+    number is None.
+    """
     match = _WEIGHTED.match(folder)
     return (int(match[1]), match[2]) if match else (None, folder)
 

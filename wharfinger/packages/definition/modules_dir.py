@@ -87,7 +87,7 @@ def read_modules_dirs(paths: Sequence[Path]) -> ModulesDirs:
 
 
 class _Reading:
-    """One pass over all directories."""
+    """One reading of all modules directories: what was found in the directories that are read already."""
 
     def __init__(self, dirs: tuple[Path, ...], values: tuple[JsonObject, ...]) -> None:
         self._dirs = dirs
@@ -142,10 +142,10 @@ class _Reading:
             self._enabled[name] = own_flag
 
     def _flag(self, module: FoundModule, at: int) -> bool | None:
-        """Return the module's flag; None if there is none.
+        """Return the flag that turns the module on or off; None if there is none. ``at`` is the index of its modules directory.
 
-        The flag is searched for in the ``values.yaml`` of the module's directory first, then in those of the other directories,
-        and then in that of the module itself.
+        The flag is searched for in the ``values.yaml`` of that directory first, then in the ``values.yaml`` of each other
+        modules directory, and then in the ``values.yaml`` of the module itself.
         """
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))

@@ -66,7 +66,7 @@ class PackageType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """The content of the file; "" and None for missing fields. Only a Module has a ``weight``.
+    """The content of a ``package.yaml`` or ``module.yaml``; missing fields are "" or None. Only a Module has a ``weight``.
 
     ``subscriptions`` are packages by their names in the scheduler. ``bundles`` are the pairs (edition, bundle) in which the
     package is on by default. ``batch_hooks`` are executables that contain several hooks, relative to the package.
@@ -232,7 +232,7 @@ def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
 
 
 def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:
-    """Return the pairs (edition, bundle) in which the package is on by default. Editions that do not have it are skipped."""
+    """Return the pairs (edition, bundle) in which the package is on by default. Editions without the package are skipped."""
     licensing = closed_object(value, "licensing", ("editions",))
     editions = open_object(licensing.get("editions"), "licensing.editions")
     if len(editions) > MAX_ENTRIES:

@@ -37,7 +37,9 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyGroup:
-    """A group of packages. Of those with a matching version, at least one must be on (any-of), or none may be on (none-of)."""
+    """A group of packages. Of the packages in it whose version matches, at least one must be on (any-of), or none may be on
+    (none-of).
+    """
 
     name: str
     description: str
@@ -68,7 +70,7 @@ class Requirements:
     any_of: tuple[DependencyGroup, ...] = ()
     none_of: tuple[DependencyGroup, ...] = ()
     applications: ApplicationNeeds | None = None
-    """None if no applications are required, or once the requirements are `resolved`."""
+    """The required applications; None if there are none. In `resolved` requirements, they are in the four lists instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,8 @@ def package_of(name: str, namespace: str) -> str:
 def resolved(requirements: Requirements, namespace: str) -> Requirements:
     """Return the requirements with the scheduler's names, for a package installed in ``namespace``.
 
-    Group names stay unique. Raises ShapeError if one application is named twice in a list, or in several lists, for example as
-    ``db`` and as ``prod/db``.
+    A group of applications that has the name of another group is renamed. Raises ShapeError if one application is named twice
+    in a list, or in several lists, for example as ``db`` and as ``prod/db``.
     """
     needs = requirements.applications
     if needs is None:

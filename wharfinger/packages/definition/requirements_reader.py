@@ -105,8 +105,8 @@ def _short_form(modules: JsonObject, where: str) -> _Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """The rules that differ between required modules and required applications: the key under which a group lists its members,
-    and the check of a member's name, which also gets the name's path.
+    """The two rules in which required modules differ from required applications. ``key`` is the key under which a group lists
+    its members. ``check`` checks the name of a member; it gets the name and the path of the name.
     """
 
     key: str
@@ -179,7 +179,9 @@ def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:
 
 
 def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | None:
-    """Read ``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
+    """Read a constraint in the form ``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``; return None if there is no
+    constraint.
+    """
     path = at(where, key)
     value = entry.get(key)
     if isinstance(value, str | None):

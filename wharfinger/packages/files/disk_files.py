@@ -133,9 +133,9 @@ def has_content(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldSt
 def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
     """Return one sha256 of everything below a folder, or None if the folder is over a limit.
 
-    It covers each entry's name, kind, executable bit, and content (of a link: its target). The limits are MAX_NAMES names and
-    MAX_DEEP nested folders, which no unpacked package exceeds. A file with several hard links is read once. Raises
-    ExtractionStoppedError.
+    It covers each entry's name, kind, executable bit, and content; for a link, it covers the target instead of the content. The
+    limits are MAX_NAMES names and MAX_DEEP nested folders, which no unpacked package exceeds. A file with several hard links is
+    read once. Raises ExtractionStoppedError.
     """
     whole = hashlib.sha256()
     known: dict[tuple[int, int], str] = {}
@@ -174,7 +174,7 @@ def changed_since(folder: Path, record: Path) -> list[str]:
 def delete(path: Path, trash: Path) -> bool:
     """Delete a file, link or folder; return False if it does not exist.
 
-    It is renamed to ``trash`` first, so no reader finds a folder that is half deleted.
+    First ``path`` is renamed to ``trash``, so that no reader finds a folder that is half deleted.
     """
     try:
         path.rename(trash)

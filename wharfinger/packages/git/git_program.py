@@ -120,7 +120,7 @@ class GitProgram:
 
 
 def failure(verb: str, outcome: Outcome) -> RegistryError:
-    """Return the error of a run that failed."""
+    """Return the error for a run of git that failed; ``verb`` is the subcommand of git, for the message."""
     if outcome.ending is Ending.OUTPUT_LIMIT:
         return RegistryError(f"git {verb}: more than {LIMITS.stdout_bytes} bytes", transient=False)
     text = " ".join(outcome.stderr.decode(errors="replace").split())

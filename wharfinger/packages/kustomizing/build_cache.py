@@ -89,7 +89,9 @@ class BuildCache:
             return  # too large, or deeper than JSON may be
 
     async def _lists(self, digest: str) -> list[list[str]]:
-        """Return the lists of paths of a key, the newest first."""
+        """Return the lists of paths that are stored for a request, given its digest; the newest list comes first. Each list has
+        the paths that one earlier build of this request has read.
+        """
         value = await self._value(digest)
         lists = value if isinstance(value, list) else []
         return [[str(path) for path in each] for each in lists if isinstance(each, list)]
@@ -112,8 +114,8 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return a key for each list of paths, computed from the current states of the files at these paths. A build that read the
-    same files is cached under the same key. Blocking.
+    """Return a key for each list of paths, computed from the current states of the files at these paths. If a build has read
+    these paths in these states, its objects are cached under this key. Blocking.
     """
     known: dict[str, str] = {}
     base = f"{start}/"

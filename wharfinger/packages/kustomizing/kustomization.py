@@ -50,7 +50,7 @@ class Overlay:
         return {FILE_NAME: write_yaml(document)}
 
     def base(self, place: Path) -> str:
-        """Return the path of the folder, relative to ``place``."""
+        """Return the path of the base folder, relative to ``place``."""
         return os.path.relpath(self.folder.resolve(), place)
 
 

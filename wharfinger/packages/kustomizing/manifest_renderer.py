@@ -41,8 +41,8 @@ class ManifestRenderer:
         self._builder = builder
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Return a text that changes whenever anything changes on which a render depends in addition to the request. Raises
-        RenderError.
+        """Return a text that identifies everything on which a render depends, except for the request: if any of it changes, the
+        text changes. Raises RenderError.
 
         Return None for a kustomization, because its builder has its own cache.
         """

@@ -55,7 +55,9 @@ class CopyCounters:
 
 
 async def copy_artifact(ends: CopyRoute, reference: str | Digest, sums: CopyCounters, *, dry_run: bool) -> Descriptor:
-    """Copy an artifact, unless the target has it. Also copy what refers to it, such as signatures. Raises PackageError."""
+    """Copy an artifact, unless the target has it, and what refers to it, such as signatures. Return the descriptor of the
+    artifact. Raises PackageError.
+    """
     descriptor, data = await ends.source.document(ends.source_repository, reference)
     return await copy_document(ends, reference, descriptor, data, sums, dry_run=dry_run)
 

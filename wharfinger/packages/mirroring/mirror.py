@@ -110,7 +110,8 @@ class Mirror:
         return self._line(f"{name}:{tag}", descriptor, before)
 
     async def _image(self, text: str, image: PackageReference) -> str:
-        """Copy an image. Record it as failed if its registry does not have it or does not answer, or if it cannot be copied.
+        """Copy an image, and return the line of the output about it. Record the image as failed if its registry does not have
+        it or does not answer, or if it cannot be copied.
 
         Raises PackageError if the copying is interrupted by a transient error.
         """

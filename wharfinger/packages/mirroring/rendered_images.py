@@ -101,7 +101,9 @@ class RenderedImages:
 async def open_rendered_images(
     settings: Mapping[str, JsonObject], kube_version: str = ""
 ) -> AsyncIterator[RenderedImages]:
-    """Yield a search. It deletes each downloaded package after its use. Raises StoreError if no temporary folder can be made."""
+    """Yield a search for images. It deletes each package that it has downloaded after its use. Raises StoreError if no
+    temporary folder can be made.
+    """
     async with _open_folder(None) as scratch:
         yield RenderedImages(settings, kube_version or KUBE_VERSION, scratch)
 

@@ -1,8 +1,8 @@
 """TLS of connections to a server: the authorities to trust, and the certificate that identifies this client.
 
 The system's authorities are trusted, and in addition the authorities in `Tls.ca`. The environment variable ``SSL_CERT_FILE``
-names a file, and ``SSL_CERT_DIR`` a folder, to use instead of the system's authorities. A client's key is read from memory: it
-is never written to a disk.
+names a file to use instead of the system's file of authorities, and ``SSL_CERT_DIR`` a folder to use instead of the system's
+folder. A client's key is read from memory: it is never written to a disk.
 """
 
 import os

@@ -53,7 +53,7 @@ class Credentials:
         return not self.identity_token
 
     def basic(self) -> str:
-        """Return the value of an Authorization header."""
+        """Return the value of an Authorization header for Basic authentication."""
         return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
 
 
@@ -158,7 +158,7 @@ def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
 
 
 def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> None:
-    """Raise RegistryError if a login must not go to this realm."""
+    """Raise RegistryError if the login for ``registry`` must not be sent to this realm (:func:`may_get_login`)."""
     if not may_get_login(realm, registry=registry, realms=realms):
         raise RegistryError(
             f"registry {registry.netloc.decode()}: it requests the login for another host, {realm.host[:200]}; refused: if "

@@ -47,7 +47,7 @@ class DockerConfigError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The registry and path that a key of the file names."""
+    """The registry and the path that a key of a Docker configuration file names."""
 
     host: str
     port: str
@@ -68,7 +68,7 @@ class _Place:
         return len(ours) == len(theirs) and all(map(fnmatchcase, ours, theirs))
 
     def rank(self) -> tuple[int, bool, bool]:
-        """Return a sort key; places that describe fewer repositories have higher ones."""
+        """Return a sort key: the fewer repositories a place describes, the higher is its key."""
         return len(self.path), "*" not in self.host and "?" not in self.host, bool(self.port)
 
 
@@ -129,7 +129,7 @@ def read_helper(data: bytes, registry: RegistryAddress) -> Helper | None:
 
 
 def server_name(registry: RegistryAddress) -> str:
-    """Return the name under which Docker's credential helpers store the login of a registry."""
+    """Return the name by which Docker's credential helpers identify the login of a registry."""
     return _HUB_SERVER if registry.host in _HUB else str(registry)
 
 

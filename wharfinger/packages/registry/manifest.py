@@ -157,7 +157,9 @@ def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
 
 
 def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
-    """Return config and layers in order, each digest once."""
+    """Return the descriptors of the configuration and of the layers, in this order. A digest that occurs several times is
+    returned only once.
+    """
     seen: dict[Digest, Descriptor] = {}
     for descriptor in (manifest.config, *manifest.layers):
         seen.setdefault(descriptor.digest, descriptor)

@@ -232,7 +232,7 @@ def _written(folder: Path, data: bytes) -> Iterator[Path]:
 
 
 def _read_index(folder: Path) -> JsonObject:
-    """Return a layout's index; its ``manifests`` are objects. Raises OSError, ArtifactError."""
+    """Return a layout's index, and check that all items of its ``manifests`` are objects. Raises OSError, ArtifactError."""
     path = folder / INDEX_FILE
     try:
         index = as_object(decode_json(_read(path, MAX_INDEX), max_bytes=MAX_INDEX, what="index"), "index")

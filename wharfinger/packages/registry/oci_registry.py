@@ -130,8 +130,8 @@ class OciRegistry:
         return found, data
 
     async def referrers(self, repository: str, digest: Digest) -> tuple[tuple[str, Descriptor], ...]:
-        """Return the referrers of an artifact. Older registries lack the API of OCI 1.1; there, read the index under the tag
-        for referrers.
+        """Return the referrers of an artifact, each with its artifact type. If the registry lacks the referrers API of OCI 1.1,
+        read the index under the tag for referrers.
         """
         path = f"/v2/{_checked(repository)}/referrers/{digest}"
         what = f"referrers of {self._connection.name}/{repository}@{digest}"

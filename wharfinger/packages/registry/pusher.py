@@ -53,7 +53,7 @@ class Blob:
 
     @property
     def descriptor(self) -> Descriptor:
-        """The descriptor of the bytes for a manifest."""
+        """The descriptor of the bytes, for the manifest that names them."""
         return Descriptor(self.media_type, digest_of(self.data), len(self.data))
 
 

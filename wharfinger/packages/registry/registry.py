@@ -74,7 +74,7 @@ class Registry(Protocol):
 
 
 class WritableRegistry(Registry, Protocol):
-    """A registry that can be pushed to. Raises PackageError."""
+    """A registry to which artifacts can also be written. Its methods raise PackageError."""
 
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
         """Upload a blob, unless it is there already."""

@@ -143,7 +143,7 @@ class _Job:
             self.done.set()
 
     def shut_down(self) -> None:
-        """Report the shutdown to a caller that has no result yet."""
+        """Report to the caller of this request that the engine was shut down, unless the request has a result already."""
         self.finish(_ended(Ending.EXITED, -15, b"the chart engine was shut down"))
 
 
@@ -164,7 +164,9 @@ class ChartEngine:
 
     @property
     def is_unchanged(self) -> bool:
-        """Return whether the program is still the one whose versions are known; if not, workers may have other versions."""
+        """Return whether the program's file is unchanged since its versions were read. If the file has changed, workers may
+        have other versions.
+        """
         return self._stamp is not None and _stamp(self._program) == self._stamp
 
     async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:

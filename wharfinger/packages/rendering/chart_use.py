@@ -60,9 +60,9 @@ class ChartUse:
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":
-        """Return this use together with the inputs that texts in the values can use. Raises ShapeError.
+        """Return this use, extended by the inputs that the chart can use because of texts in the values. Raises ShapeError.
 
-        ``tpl`` may render such a text, and a template may build the name of an API version from it.
+        ``tpl`` may render such a text as a template, and a template may build the name of an API version from it.
         """
         if not (self.tpl or self.asks_more):
             return self
@@ -168,12 +168,14 @@ class _Charts:
 
     @property
     def keys(self) -> set[str]:
-        """Return the keys of the sections with the charts' values."""
+        """Return the keys of the sections of ``values.yaml`` that have the values of sub-charts and dependencies."""
         return self.own | {key for _, key in self.declared}
 
     @property
     def absent(self) -> set[str]:
-        """Return the keys of dependencies whose files are missing, so that it is not known which values they read."""
+        """Return the keys of the values of missing dependencies. Because their files are missing, it is not known which of
+        these values they read.
+        """
         return {key for name, key in self.declared if name not in self.own}
 
     def read(self, found: TemplateUse, file: ChartFile) -> None:

@@ -38,7 +38,7 @@ def block_end(out: Path, chart_name: str) -> Path:
 
 
 def stopped_at_end(stderr: str, place: Path) -> bool:
-    """Return whether Helm failed only because of the mark."""
+    """Return whether Helm's only error is that it cannot write the end mark, because ``place`` is a folder."""
     errors = re.findall(r"^Error: (.*)$", stderr, re.MULTILINE)
     return errors == [f"open {place}: is a directory"]
 

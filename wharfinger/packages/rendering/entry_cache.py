@@ -121,7 +121,7 @@ class EntryCache:
         self._bytes -= len(self._memory.pop(key, b""))
 
     def statistics(self) -> EntryStatistics:
-        """Return the current numbers."""
+        """Return the statistics of the cache."""
         return EntryStatistics(len(self._memory), self._bytes, self._folder.statistics())
 
     def _remember(self, key: str, packed: bytes) -> None:

@@ -60,12 +60,13 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
 
 def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
-    """Return the arguments that let ``lookup`` read the cluster, and keep Helm from other reads of it as far as possible.
+    """Return the arguments with which ``lookup`` can read the cluster. As far as possible, they keep Helm from reading anything
+    else in the cluster.
 
-    Helm 3 reads the cluster only for lookups, and uses the versions in its arguments; Helm 4 reads versions from the cluster.
-    Helm writes the documents to files below ``out``. The end mark (:mod:`wharfinger.packages.rendering.end_mark`) then stops
-    Helm before it would check each object as for an installation, because a render must not depend on whether the cluster knows
-    an object's kind, or whether the object fits a schema.
+    Helm 3 reads the cluster only for lookups, and gets the versions of Kubernetes and its APIs by arguments; Helm 4 reads these
+    versions from the cluster. Helm writes the documents to files below ``out``. The end mark
+    (:mod:`wharfinger.packages.rendering.end_mark`) then stops Helm before it checks each object as it does for an installation,
+    because a render must not depend on whether the cluster knows an object's kind, or whether the object fits a schema.
     """
     return ["--dry-run=server", f"--kubeconfig={kubeconfig}", f"--output-dir={out}", "--debug"]
 

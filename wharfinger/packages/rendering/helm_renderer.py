@@ -380,7 +380,9 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
 
 
 def _fatal_error(outcome: Outcome) -> str | None:
-    """Return the reason of a fatal error in the runtime of a Go program, such as ``stack overflow``."""
+    """Return the reason if the runtime of a Go program ended it with a fatal error, such as ``stack overflow``; otherwise
+    None.
+    """
     found = _FATAL.search(outcome.stderr)
     if outcome.returncode != FATAL_CODE or found is None or not _GOROUTINE.search(outcome.stderr):
         return None

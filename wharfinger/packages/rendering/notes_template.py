@@ -53,7 +53,9 @@ def has_notes(chart: Path) -> bool:
 
 
 def is_notes(source: str) -> bool:
-    """Return whether a document came from the added template, according to its ``# Source`` line."""
+    """Return whether a rendered document comes from the template that was added to the chart for its notes; its ``# Source``
+    line names the template.
+    """
     return is_added(source, TEMPLATE_FILE)
 
 

@@ -45,7 +45,8 @@ class CacheStatistics:
 class CachingRenderer:
     """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches the renders of another renderer.
 
-    ``is_current`` returns whether a chart still has the digest of the request, because users may change a folder during a render.
+    ``is_current`` returns whether the chart of a request still has the digest that the request names. A render is stored only
+    if the chart still has it afterwards, because users may change a folder during a render.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Renders, and other values, as bytes: the form of entries of the cache, in memory and in files. Pure.
 
-A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file whose key, digest or length differs
-from its first line is refused with a FormatError, and so is JSON that is too large. The digest does not prove who wrote the
-file; the permissions of its folder do.
+A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file is refused with a FormatError if its
+first line has another key than the requested one, if the rest does not have the stated digest and length, or if the JSON is too
+large. The digest does not prove who wrote the file; the permissions of its folder do.
 """
 
 import hashlib
@@ -51,7 +51,9 @@ def entry_key(request: RenderRequest, identity: str) -> str:
 
 
 def pack_rendered(rendered: Rendered) -> bytes:
-    """Return the bytes that `unpack_rendered` reads. Raises FormatError for values without a JSON form, or over MAX_TEXT."""
+    """Return the bytes that `unpack_rendered` reads. Raises FormatError for values without a JSON form, or with more than
+    MAX_TEXT bytes.
+    """
     whole: JsonObject = {
         "crds": [*rendered.crds],
         "hooks": [*rendered.hooks],
@@ -63,7 +65,9 @@ def pack_rendered(rendered: Rendered) -> bytes:
 
 
 def pack_value(value: JsonValue) -> bytes:
-    """Return the bytes that `unpack_value` reads. Raises FormatError for values without a JSON form, or over MAX_TEXT."""
+    """Return the bytes that `unpack_value` reads. Raises FormatError for values without a JSON form, or with more than MAX_TEXT
+    bytes.
+    """
     text = encode_json(value)
     if len(text) > MAX_TEXT:
         raise EntryError(f"{len(text)} bytes are more than {MAX_TEXT}")

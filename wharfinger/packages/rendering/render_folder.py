@@ -1,9 +1,9 @@
 """The folder of cached renders: bounded, and not readable by other users. Blocking.
 
-Manifests hold secrets, so the folder has mode 0700 and belongs to this user, and each file has mode 0600. A file is renamed into
-place when it is complete; it is not synced, because its digest detects the remains of a crash. A file that is not from this
-cache, or that contradicts its first line, is removed and treated as missing. A file's modification time is that of its last use,
-so that a restarted daemon knows which files were not used for the longest time.
+Manifests hold secrets, so the folder has mode 0700 and belongs to this user, and each file has mode 0600. A file is renamed
+into place when it is complete. It is not synced: its first line has the digest and the length of the rest, which shows whether
+a crash has damaged the file. A file that is damaged, or is not from this cache, is removed and treated as missing. A file's
+modification time is that of its last use, so that a restarted daemon knows which files were not used for the longest time.
 
 Several processes may use a folder at the same time. Each process finds the entries of the others, and keeps the folder within the
 limits, as far as it knows the content: the files at its first scan, and those that it has read or written since.
@@ -231,7 +231,9 @@ def _is_remainder(entry: os.DirEntry[str]) -> bool:
 
 
 def _content(descriptor: int, size: int) -> bytes:
-    """Return the content of a file; one byte more than ``size`` if it has grown, less if it has become shorter."""
+    """Return the content of a file; ``size`` is its expected size. If the file has grown, one byte more than ``size`` is
+    returned.
+    """
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         return file.read(size + 1)
 

@@ -47,14 +47,18 @@ class _Node:
 
     @property
     def dependencies(self) -> list[JsonObject]:
-        """The chart's entries for its sub-charts."""
+        """The chart's entries for its dependencies, from ``Chart.yaml`` or, if it has none there, from
+        ``requirements.yaml``.
+        """
         listed = _list(self.object(CHART_FILE), "dependencies")
         listed = listed or _list(self.object(REQUIREMENTS_FILE), "dependencies")
         return [entry for entry in listed if isinstance(entry, dict)]
 
 
 def has_subchart_crds(chart: Path) -> bool:
-    """Return whether a chart may have sub-charts with CRDs; most charts need not be searched for them. Blocking."""
+    """Return whether a chart has any sub-charts, which may have CRDs. Most charts have none, and need not be searched.
+    Blocking.
+    """
     charts = chart / CHARTS
     return charts.is_dir() and any(charts.iterdir())
 

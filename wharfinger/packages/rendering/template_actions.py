@@ -67,7 +67,7 @@ class TemplateUse:
         return self.tokens > MAX_TOKENS
 
     def read(self, text: str) -> None:
-        """Add the actions of one text."""
+        """Add the uses in all actions (``{{ … }}``) of one template's text."""
         at = text.find("{{")
         while at >= 0 and not self.overflowed:
             comment = _COMMENT.match(text, at + 2)
@@ -127,7 +127,9 @@ class TemplateUse:
             self.builds = True
 
     def _read_name(self, match: re.Match[str]) -> bool:
-        """Add a function or a field chain; return whether the next token is the argument of ``.Capabilities.APIVersions.Has``."""
+        """Add a function or a chain of fields to the uses. Return whether it is ``.Capabilities.APIVersions.Has``, so that the
+        next token is its argument.
+        """
         if match["word"] is not None:
             if not match[0].startswith("$"):
                 self.functions.add(match[0])
@@ -182,7 +184,9 @@ class _ValuesReader:
             self.use.all_values = True
 
     def end(self) -> None:
-        """End a call that reads the values by keys."""
+        """End a call such as ``get .Values "a"``, and record the value that its keys name. If no key is a literal, record that
+        the call may read all values.
+        """
         if self.keys:
             self.use.values.add(tuple(self.keys))
         elif self.keys is not None:

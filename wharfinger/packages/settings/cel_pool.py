@@ -127,11 +127,11 @@ class CelPool:
         self._replaced = 0
 
     async def check(self, rules: SchemaRules) -> tuple[Finding, ...]:
-        """Check rules, as in :class:`Rules`."""
+        """Return the findings about the rules themselves (see :class:`Rules`)."""
         return await self._asked(encode_check(rules))
 
     async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
-        """Evaluate rules, as in :class:`Rules`."""
+        """Return a finding for each rule that the value breaks (see :class:`Rules`)."""
         return await self._asked(encode_evaluation(rules, value, old))
 
     def statistics(self) -> CelStatistics:

@@ -44,7 +44,8 @@ class SettingsReport:
 async def report_on(
     schema: Schema, raw: JsonObject, value: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """Check ``value``, which is ``raw`` with defaults, and its changes from ``old``, which has defaults, too.
+    """Check a value, and its changes from the old value. ``raw`` is the value as the user gave it; ``value`` and ``old``
+    contain the defaults, too.
 
     Without ``old``, no field is immutable yet, and rules about changes do not apply. Raises RulesError.
     """

@@ -51,7 +51,7 @@ _RUNTIMES: Final = frozenset({"Application", "Module", "Platform"})
 
 
 class SettingsError(PackageError):
-    """Settings or values that their schema refuses; permanent until they change.
+    """The settings or the values violate their schema. The error is permanent until they change.
 
     The message is one line: ``spec.settings: 2 problems: replicas: …; host: …``.
     """

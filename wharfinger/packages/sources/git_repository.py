@@ -227,7 +227,7 @@ def _write_key(folder: Path, key: SshKey) -> SshFiles:
 
 
 def _write_authorities(file: Path, own: str) -> None:
-    """Write the system's authorities and additional ones into a file. Blocking."""
+    """Write the system's certificate authorities and those in ``own`` into a file. Blocking."""
     context = ssl.create_default_context()
     system = [ssl.DER_cert_to_PEM_cert(each) for each in context.get_ca_certs(binary_form=True)]
     file.write_text("\n".join([*system, own]) + "\n")

@@ -55,7 +55,7 @@ class _Index:
 
 
 class HelmRepositories:
-    """The indexes of Helm repositories."""
+    """A cache of the indexes of Helm repositories."""
 
     def __init__(self) -> None:
         self._indexes: OrderedDict[tuple[str, Credentials | None, ClientCertificate | None], _Index] = OrderedDict()
@@ -101,8 +101,8 @@ class HelmPacker:
     """
 
     def __init__(self, repositories: HelmRepositories, server: WebServer, keyring: str = "") -> None:
-        """``keyring`` has OpenPGP public keys: each chart must have a provenance file signed by one of them. If it is "", no
-        provenance files are needed.
+        """Pack the charts of ``server``. ``keyring`` has OpenPGP public keys: each chart must have a provenance file signed by
+        one of them. If ``keyring`` is "", no provenance files are needed.
         """
         self._keyring = keyring
         self._repositories = repositories

@@ -45,7 +45,7 @@ class MirroredRegistry:
         return await self._first(repository, lambda registry, path: registry.resolve(path, tag), by_digest=False)
 
     async def check(self, repository: str) -> None:
-        """Check that one of the places can be used. Raises PackageError if no place can."""
+        """Check that the repository itself or one of its mirrors can be used. Raises PackageError if none of them can."""
 
         async def ask(registry: Registry, path: str) -> None:
             if isinstance(registry, OciRegistry):
@@ -58,7 +58,7 @@ class MirroredRegistry:
         return await self._first(repository, lambda registry, path: registry.manifest(path, digest), by_digest=True)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """Return the tags of the first place that lists them."""
+        """Return the tags of a repository, from the first place (mirror or repository) that lists them."""
         return await self._first(repository, lambda registry, path: registry.tags(path), by_digest=False)
 
     async def document(self, repository: str, reference: Digest | str) -> tuple[Descriptor, bytes]:

@@ -67,7 +67,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A repository to try, and the kind of requests that it gets."""
+    """A repository to try. ``pull`` determines which requests are sent to it: all, only those by digest, or only
+    those by tag.
+    """
 
     address: RepositoryAddress
     pull: Pull = "all"
@@ -130,8 +132,8 @@ def _rules(document: _Table, path: str) -> Iterator[Rule]:
                 )
         else:
             _check_place(prefix, where)
-            host, slash, path = prefix.partition("/")
-            prefix = f"{parse_registry(host)[0]}{slash}{path}"  # the host in lower case, as in addresses
+            host, slash, rest = prefix.partition("/")
+            prefix = f"{parse_registry(host)[0]}{slash}{rest}"  # the host in lower case, as in addresses
         by_digest = _flag(table, "mirror-by-digest-only", where)
         mirrors = tuple(
             _mirror(each, f"{where}: mirror {at + 1}", by_digest=by_digest)

@@ -176,8 +176,8 @@ async def _open_place(source: RegistrySource, network: Network, candidate: Candi
 
 
 async def _server(source: HelmSource | ArchiveSource, url: str, network: Network) -> WebServer:
-    """Return the web server at ``url``, with the source's login. If the source has no login, use the one that this machine's user
-    has for ``url``, if any.
+    """Return the web server at ``url``, with the source's login. If the source has no login, use the login of this machine's
+    user for ``url``, if there is one.
     """
     credentials = source.credentials or await _user_login(url, network)
     return WebServer(url, credentials, source.ca, source.client, network.proxies, network.patience)
@@ -241,6 +241,11 @@ def with_expected_version(source: Source, version: str) -> Source:
 def without_policy(source: Source) -> Source:
     """Return a copy of a source without its policy. It is only for listing packages: nothing from it may be installed."""
     return replace(source, verify=None) if isinstance(source, RegistrySource | LayoutSource | HelmSource) else source
+
+
+def is_packed(source: Source) -> bool:
+    """Return whether the packages of a source are packed on request. Such a source is asked for versions, not for digests."""
+    return isinstance(source, HelmSource | GitSource | ArchiveSource)
 
 
 def source_host(source: Source) -> str:

@@ -27,7 +27,7 @@ class TokenFile:
 
 
 async def read_token_file(file: TokenFile, realms: tuple[str, ...] = ()) -> Credentials:
-    """Return the current login in a file. Raises RegistryError."""
+    """Return a login with the token that the file contains now. Raises RegistryError."""
     try:
         token = (await trio.to_thread.run_sync(_content, file.path)).decode("ascii").strip()
     except OSError as error:

@@ -14,7 +14,7 @@ from wharfinger.packages.registry.registry import Manifest, Registry
 
 
 class Store(Protocol):
-    """Packages on disk. Raises PackageError."""
+    """A store of packages on disk. Its methods raise PackageError."""
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
         """Download every missing blob of the manifest; each blob is verified during its download."""

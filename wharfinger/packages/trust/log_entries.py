@@ -132,8 +132,8 @@ def _number(value: JsonValue, below: int) -> int:
 
 
 def check_entry(entry: LogEntry, keys: Sequence[Verifying]) -> None:
-    """Raise ArtifactError unless a log with one of the keys has signed the entry and its time. If there is a proof of
-    inclusion, it must be valid, too.
+    """Raise ArtifactError unless the entry and its time were signed by the entry's log, whose key must be one of ``keys``. If
+    there is a proof of inclusion, it must be valid, too.
     """
     key = next((each for each in keys if log_id(each) == entry.log), None)
     if key is None:

@@ -30,7 +30,7 @@ class TrustedRegistry:
     """The trusted artifacts of a registry; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
 
     def __init__(self, registry: Registry, policy: Policy, where: str) -> None:
-        """``where`` names the registry in messages."""
+        """Serve only those artifacts of ``registry`` that ``policy`` trusts. ``where`` names the registry in messages."""
         self._registry = registry
         self._policy = policy
         self._where = where
@@ -44,7 +44,7 @@ class TrustedRegistry:
         return descriptor
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """Return a trusted manifest. Raises TrustError."""
+        """Return a manifest that the policy trusts. Raises TrustError if the policy does not trust it."""
         known = self._trusted.get((repository, digest))
         if known is not None:
             return known

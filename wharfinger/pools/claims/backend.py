@@ -36,8 +36,8 @@ class Backend(Protocol[Spec_contra, Result]):
     """A pool of members. The scheduler calls no method once its own ``async with`` block has ended."""
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return the changes of the backend's cache of members since the last call. The first call returns all members. Never
-        waits.
+        """Return what has changed in the backend's cache of members since the last call. The first call returns all members.
+        Never waits.
 
         The backend calls `PoolScheduler.notify_idle` when there are more changes.
         """

@@ -98,7 +98,7 @@ class Conflicted:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A claim failed for another reason, and the member is unchanged."""
+    """A claim failed for another reason than a conflict, and the member is unchanged."""
 
     request: int
 

@@ -279,8 +279,8 @@ def _reserve_until(state: PoolState, uid: str, version: int) -> None:
 
 
 def _admit(state: PoolState, uid: str) -> None:
-    """Make a member that is not reserved ready or not ready, according to its state in the cache. A member that was ready
-    before keeps its place in the order.
+    """Mark a member as ready or as not ready, according to its state in the cache. Do nothing for a reserved member. A member
+    that was ready before keeps its place in the order.
     """
     member = state.members.get(uid)
     if member is None or uid in state.reserved:

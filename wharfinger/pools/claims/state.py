@@ -49,7 +49,7 @@ class Counters:
     failed: int = 0
     expired: int = 0
     evicted: int = 0
-    """Members that were ready, but were removed, stopped being idle, or became protected, before a claim."""
+    """The number of times that a ready member was removed, stopped being idle, or became protected, before it was claimed."""
     protected: int = 0
     """The number of times that an idle member was not made ready, because it was about to be removed (``Member.protected``)."""
     recycled: int = 0

@@ -1,8 +1,8 @@
 """The end of a script in a worker: its exit status, its last output, and the end of the interpreter.
 
-Part of the program of a zygote (:mod:`zygote_program`), which loads this file by its path into the interpreter of the scripts. So
-it imports nothing of Wharfinger, and uses only features of Python 3.8. CPython's pylifecycle.c and pythonrun.c define what an
-interpreter does at its end.
+This module is a part of the program of a zygote (:mod:`zygote_program`), which loads this file by its path into the interpreter
+of the scripts. So the module imports nothing of Wharfinger, and uses only features of Python 3.8. CPython's pylifecycle.c and
+pythonrun.c define what an interpreter does at its end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _ENDED_FIRST = (
 
 
 class ScriptEnd:
-    """The end of the script of a worker. Made in the zygote, once everything but the script's own modules is loaded."""
+    """The functions that end a worker's script and interpreter as Python does. The zygote makes the instance when all modules
+    except the script's own ones are loaded; later modules count as modules of the script.
+    """
 
     def __init__(self) -> None:
         self.run_string = ctypes.pythonapi.PyRun_SimpleString
@@ -98,7 +100,9 @@ class ScriptEnd:
         sys.exit(status)
 
     def _take_apart(self) -> bool:
-        """Take apart the modules of the script; return False if an object that must be finalized is left."""
+        """Take apart the modules that the script loaded. Return False if an object that must be finalized still exists
+        afterwards.
+        """
         for name in _ENDED_FIRST:
             setattr(sys, name, None)
         sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__

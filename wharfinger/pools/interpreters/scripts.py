@@ -147,7 +147,7 @@ def _identity(path: str) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def _is_program(path: str, _identity: tuple[int, ...]) -> bool:
     """Return whether the file is a compiled program (ELF). The result is False for a script that starts an interpreter, because
-    such a script could also do other things.
+    the script could also do other things before.
     """
     with Path(path).open("rb", buffering=0) as file:
         return file.read(len(_ELF)) == _ELF

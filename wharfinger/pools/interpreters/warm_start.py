@@ -114,7 +114,7 @@ class WarmStarts:
         return self._pools.get(interpreter)
 
     async def _keep(self, interpreter: Interpreter) -> None:
-        """Keep a pool open until it has been idle for long."""
+        """Keep a pool open until no script was started in it for IDLE_S seconds."""
         try:
             async with open_interpreter_pool(interpreter, self._size, self._ledger, self.budget) as pool:
                 self._pools[interpreter] = pool
@@ -127,7 +127,8 @@ class WarmStarts:
 
 @asynccontextmanager
 async def open_warm_starts(size: int, ledger: ProcessLedger | None, budget: MemoryBudget) -> AsyncGenerator[WarmStarts]:
-    """Start scripts in warm workers while the block runs: ``size`` idle workers for each interpreter; 0 turns this off.
+    """Start scripts in warm workers while the block runs. For each interpreter, ``size`` idle workers are kept; 0 turns warm
+    starts off.
 
     When the block is left, no idle worker and no zygote is alive. All runs must have ended before the block is left.
     """

@@ -58,7 +58,7 @@ class Idle:
 
     @property
     def uid(self) -> str:
-        """The token of the worker's run; no process of another run has it."""
+        """The token that marks this worker's processes; no other worker has the same token."""
         return self.child.mark.token
 
 

@@ -174,8 +174,8 @@ class Zygote:
 def _omit_cleanup_of_openssl() -> None:
     """Initialize OpenSSL without its exit handler, which takes a millisecond to free memory that the process gives back anyway.
 
-    Modules that use OpenSSL do not initialize it again. Do nothing if the interpreter has no OpenSSL, or a version without
-    this function.
+    Modules that use OpenSSL do not initialize it again. Do nothing if the interpreter has no OpenSSL, or if its OpenSSL lacks
+    the function ``OPENSSL_init_crypto``.
     """
     try:
         found = importlib.machinery.PathFinder.find_spec("_hashlib")
@@ -377,7 +377,7 @@ def _prepare(zygote: Zygote, job: Job) -> None:
 
 
 def _become(uid: int, gid: int) -> None:
-    """Become another user permanently, with no supplementary groups, as setpriv(1) does with --no-new-privs."""
+    """Become another user permanently, like setpriv(1) with --no-new-privs. The process has no supplementary groups then."""
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
@@ -387,7 +387,9 @@ def _become(uid: int, gid: int) -> None:
 
 
 def _check(zygote: Zygote, script: str) -> None:
-    """Raise ValueError for a script that would run differently in a new interpreter."""
+    """Raise ValueError for a script that would run differently in a new interpreter: a file in the script's folder has the name
+    of a module that is loaded already, or the script is an archive.
+    """
     for entry in os.listdir(os.path.dirname(os.path.realpath(script))):
         if entry.partition(".")[0] in zygote.loaded:
             raise ValueError(f"{entry} in its folder has the name of a module that the interpreter has loaded already")

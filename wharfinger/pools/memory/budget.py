@@ -105,12 +105,16 @@ class MemoryBudget:
         return sum(self._sizes[pid].total if pid in self._sizes else TYPICAL for pid in pids)
 
     def has_room(self, holder: Holder | None = None) -> bool:
-        """Return whether one more process of the pool ``holder`` would fit. None stands for a new pool."""
+        """Return whether one more process of the pool ``holder`` would fit into the budget. For a new pool,
+        ``holder`` is None.
+        """
         expected, _ = self._largest.get(holder, (TYPICAL, 0.0)) if holder is not None else (TYPICAL, 0.0)
         return self.used + expected <= self.limit_bytes
 
     def admits(self, holder: Holder | None = None) -> bool:
-        """Return whether one more process of the pool ``holder`` may be started; None stands for a new pool. Count refusals."""
+        """Return whether one more process of the pool ``holder`` may be started; None stands for a new pool. If it may not,
+        count the refusal.
+        """
         if self.has_room(holder):
             self._admitted.set()
             return True
@@ -126,7 +130,7 @@ class MemoryBudget:
         await self._measured.wait()
 
     async def measure(self) -> None:
-        """Measure all processes, and end idle ones if they take more than the budget."""
+        """Measure the memory of all processes. If all together take more than the budget, end idle processes."""
         self._sizes = await trio.to_thread.run_sync(_measured, self._processes())
         used = self.used
         idle: list[IdleProcess] = []
@@ -176,7 +180,7 @@ class MemoryBudget:
 
 
 def _measured(pids: Iterable[int]) -> dict[int, Footprint]:
-    """Measure processes. Blocking."""
+    """Return the present memory of each of these processes, without those that have ended. Blocking."""
     found = ((pid, footprint(pid)) for pid in pids)
     return {pid: size for pid, size in found if size is not None}
 

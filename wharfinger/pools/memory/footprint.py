@@ -107,7 +107,9 @@ def _program(pid: int) -> str:
 
 
 def memory_of_machine() -> int:
-    """Return the bytes that this process and its children may use: the machine's, or less if a control group limits them."""
+    """Return the number of bytes of memory that this process and its children may use: all memory of the machine, or less if a
+    control group limits them.
+    """
     machine = os.sysconf("SC_PHYS_PAGES") * _PAGE
     return min([machine, *_limits_of_groups()])
 

@@ -55,7 +55,9 @@ class PersistentRun:
 
 @dataclass(slots=True)
 class Counters:
-    """Sums since the start. ``alone``: runs that were processes of their own. ``broken``: programs that ended during a run."""
+    """Sums since the start. ``runs``: runs that a persistent program served. ``alone``: runs for which a process of their own
+    was started. ``broken``: programs that ended during a run.
+    """
 
     runs: int = 0
     alone: int = 0
@@ -220,7 +222,9 @@ class PersistentPrograms:
             self._newest.pop(owner, None)
 
     async def _give_back(self, kept: _Kept) -> None:
-        """Make a program idle, or end it and wait until it is dead. Shielded, and bounded in time."""
+        """Take back a program after a run. Make it idle if it can serve further runs of its hook; otherwise end it, and wait
+        until it is dead. This wait cannot be cancelled, and is bounded in time.
+        """
         program = kept.program
         if program.over.is_set():
             self.counters.broken += 1
@@ -239,7 +243,7 @@ class PersistentPrograms:
                 kept.program.end()
 
     async def end_idle(self) -> None:
-        """End programs that have been idle for long. Runs until cancelled."""
+        """End each program that has been idle for IDLE_S seconds. Runs until cancelled."""
         while True:
             await trio.sleep(_LOOK_S)
             for kept in self._kept:

@@ -33,7 +33,9 @@ class UsageSums:
 
 
 def begin_usage(pid: int) -> UsageSums:
-    """Return the sums before a run, and reset the peak of the memory. Raises OSError if the process has ended."""
+    """Return the resources that a process has used before a run, and reset the recorded peak of its memory. Raises OSError if
+    the process has ended.
+    """
     with suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK)
     return _moment(pid)

@@ -51,7 +51,7 @@ FULL_S: Final = 1.0
 
 
 class Pods(Protocol):
-    """The pods and pools that claims need."""
+    """The interface through which the controller of WorkerClaims finds pools and the pods of claims."""
 
     def pool(self, namespace: str, name: str) -> PodPool | None:
         """Return the pool of this name; None if there is no such pool, or if it does not serve."""
@@ -321,8 +321,8 @@ def _asked(pending: Pending | None) -> RequestState | None:
 
 
 def _answer(request: PodRequest) -> Answer | None:
-    """Return the answer to a request. If the daemon has no permission to change pods now, the answer is CONFLICTED instead of
-    FAILED, so that a pod is requested again later.
+    """Return the answer to a request; None if there is no answer yet. If the request failed because the daemon has no
+    permission to change pods now, the answer is CONFLICTED instead of FAILED, so that a pod is requested again later.
     """
     refused = request.answer is Answer.FAILED and isinstance(request.error, NotPermittedError)
     return Answer.CONFLICTED if refused else request.answer

@@ -105,7 +105,7 @@ class RequestPod:
 
 @dataclass(frozen=True, slots=True)
 class WriteStatus:
-    """Write a status."""
+    """Write this status of the WorkerClaim."""
 
     status: ClaimStatus
 

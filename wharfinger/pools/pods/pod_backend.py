@@ -46,7 +46,7 @@ class NotPermittedError(ClaimError):
 
 
 class PodBackend:
-    """The pods of one pool."""
+    """The pods of one pool, as the claim scheduler uses them."""
 
     def __init__(self, client: ClusterClient, pool: PoolSpec) -> None:
         self._client = client
@@ -119,7 +119,7 @@ class PodBackend:
             self._put(uid, Lost(uid))
 
     async def _patched(self, pod: PodState, claim: ClaimSpec) -> JsonObject:
-        """Send the patch that claims a pod until the outcome is known, and return the pod.
+        """Send the patch that claims a pod, again and again until the outcome is known, and return the pod.
 
         Raises ConflictError if the pod is gone, if others have changed it, or if the outcome is still unknown after CLAIM_S.
         Raises ClaimError if the API server refuses the patch for another reason.

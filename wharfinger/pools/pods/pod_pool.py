@@ -123,7 +123,7 @@ class PodPool:
             self._scheduler.withdraw(request)
 
     def stop(self) -> None:
-        """Begin to stop: requests that wait are answered, and claims under way may finish."""
+        """Begin to stop the pool: waiting requests are answered immediately, and claims under way may finish."""
         self._stop.set()
 
     # --- for inspection
@@ -185,7 +185,7 @@ class PodPool:
         self._due.set()
 
     def _perform(self) -> None:
-        """Start a task for each decided write; do nothing before `run`."""
+        """Start a task for each write that the sizing machine has decided on. Do nothing if `run` has not begun yet."""
         if self._work is not None:
             effects, self._effects = self._effects, []
             for effect in effects:
@@ -241,8 +241,8 @@ class PodPool:
         return RetireSettled(pod.uid, pod.version)
 
     async def _is_unchanged(self, pod: PodState) -> bool:
-        """Return whether a pod is unchanged, or may be, although a write met a conflict. In that case the caller must
-        not wait until the cache shows a later version.
+        """Return whether the API server still has the version of the pod whose write met a conflict. Return True also if that
+        is not known. If the result is True, the caller must not wait until the cache shows a later version.
         """
         try:
             now = read_pod(await self._client.get(pod.key))

@@ -50,7 +50,7 @@ def salt() -> str:
 
 
 class PodPools:
-    """The pools. Made by :func:`open_pod_pools`."""
+    """The pools of pods, one for each WorkerPool. Made by :func:`open_pod_pools`."""
 
     def __init__(self, client: ClusterClient, now: Callable[[], datetime], draw: Callable[[], str]) -> None:
         self._client = client
@@ -66,7 +66,7 @@ class PodPools:
         """The controller of claims; None before it was opened."""
 
     def pools(self) -> tuple[PodPool, ...]:
-        """Return the pools that serve, sorted by namespace and name."""
+        """Return the pools that serve requests now, sorted by namespace and name."""
         return tuple(self._pools[key] for key in sorted(self._pools) if self._pools[key].serves)
 
     def pool(self, namespace: str, name: str) -> PodPool | None:

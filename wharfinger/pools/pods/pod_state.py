@@ -154,7 +154,7 @@ def claim_patch(pod: PodState, claim: ClaimSpec) -> JsonObject:
 
 
 def unknown_containers(pod: PodState, claim: ClaimSpec) -> tuple[str, ...]:
-    """Return, sorted, the names of containers that a claim sets images for, but that the pod does not have."""
+    """Return the names of the containers that are missing in the pod although a claim sets images for them, sorted."""
     return tuple(sorted(claim.images.keys() - {find_str(one, "name") for one in pod.containers}))
 
 

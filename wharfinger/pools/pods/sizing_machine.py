@@ -234,8 +234,8 @@ def _stage(state: SizingState, name: str, stage: Stage, now: float) -> None:
 
 
 def _settle(state: SizingState, uid: str, version: int) -> None:
-    """Process the end of a write to a pod, which gave the pod this version. The pod stays busy until its known state is later
-    than ``version``.
+    """Process the end of a write to a pod. The pod stays busy, so that no other write to it begins, until the cache shows a
+    state later than ``version``.
     """
     pod = state.pods.get(uid)
     if pod is None or uid not in state.busy:
@@ -294,8 +294,8 @@ def _decide(state: SizingState, now: float) -> list[SizingEffect]:
 
 
 def _disposal(state: SizingState, pod: PodState) -> list[SizingEffect]:
-    """Return the effect that disposes of a pod; nothing for other pods. A pod that has ended or is retiring is deleted. A pod
-    that is doomed or outdated begins to retire. A claimed pod is left to its claim.
+    """Return the effect that disposes of a pod; nothing if the pod is to be kept. A pod that has ended or is retiring is
+    deleted. A pod that is doomed or outdated begins to retire. A claimed pod is kept, because its claim disposes of it.
     """
     ours = pod.phase is not Phase.CLAIMED
     if ours and (pod.phase is Phase.RETIRING or pod.ended):

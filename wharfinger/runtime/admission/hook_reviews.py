@@ -87,7 +87,7 @@ def batches(objects: Sequence[JsonObject]) -> Iterator[tuple[int, ...]]:
 
 
 def admission_answer(response: JsonObject) -> bytes:
-    """Return the body with the ``response`` of an AdmissionReview."""
+    """Return the body of an answer: an AdmissionReview with this ``response``."""
     return encode_json({"apiVersion": reviews.API_VERSION, "kind": reviews.KIND, "response": response})
 
 

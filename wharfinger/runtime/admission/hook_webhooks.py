@@ -95,7 +95,7 @@ class HookWebhooks:
                 await self._end_conversion(package, crd)
 
     def _check_owners(self, package: str, bound: BoundWebhooks) -> None:
-        """Raise HookError if another package converts one of the CRDs."""
+        """Raise HookError if a CRD that ``bound`` converts is already converted by another package."""
         for crd in bound.conversions:
             for name, one in self._published.items():
                 if name != package and crd in one.conversions:

@@ -123,7 +123,9 @@ class Judge:
         return (f"the change is held back: {hold.message}; {how}",)
 
     def _check_identity(self, identity: PackageId, old: JsonObject | None) -> None:
-        """Check that the package's release belongs to no other package, and does not move. Raises IdentityError and SpecError."""
+        """Check that the package's release belongs to no other package, and stays in its namespace. Raises IdentityError and
+        SpecError.
+        """
         if isinstance(identity, ModuleId) and "." in identity.name:
             raise IdentityError(f"Module {identity}: expected a name without a dot; choose another name")
         placed = find_str(old, "status", "release", "namespace") if old is not None else ""
@@ -134,7 +136,7 @@ class Judge:
             raise SpecError(taken_text(identity, owner))
 
     def _check_requirements(self, spec: PackageSpec) -> tuple[str, ...]:
-        """Return a warning about a requirement that is not met. Raises SpecError for a cycle of dependencies."""
+        """Return a warning if a requirement is not met, otherwise (). Raises SpecError for a cycle of dependencies."""
         instance = self._loaded(spec)
         if instance is None or instance.files.definition is None:
             return ()

@@ -1,8 +1,8 @@
 """The slots of reviews: they limit how many hooks answer API servers at the same time.
 
-A free slot goes to the waiting package with the fewest slots. The first slot of a package may be any free slot. The further
-slots of all packages together are at most half of all slots. So a package without a slot need not wait for one if fewer than
-eight other packages have slots.
+A free slot goes to the waiting package with the fewest slots. A package without a slot may get any free slot. Slots beyond the
+first one of a package are *further* slots. At most eight of the sixteen slots may be further slots, over all packages. So a
+package without a slot does not wait while fewer than eight other packages have slots.
 """
 
 from collections.abc import AsyncIterator

@@ -30,7 +30,7 @@ discarded.
 
 
 def nothing_found(_key: ObjectKey) -> JsonObject | None:
-    """Return None, because no object is known yet."""
+    """Return None for any object: this stand-in is used until the cache of objects exists."""
     return None
 
 
@@ -87,7 +87,7 @@ class PackageEvents:
                 self._recorder.record(subject_of(repository), EventReason.REPOSITORY_FAILED, note.text, subject)
 
     def _sweep(self) -> None:
-        """Discard each `Story` of a package that is gone, if too many are kept."""
+        """If too many stories are kept, discard the `Story` of each package that is gone."""
         known = self.runtime.instances if self.runtime is not None else {}
         if len(self._stories) > 2 * len(known) + _SPARE:
             self._stories = {name: story for name, story in self._stories.items() if name in known}

@@ -103,7 +103,9 @@ class Recorder:
     """The recorder of one daemon. Made by :func:`open_recorder`."""
 
     def __init__(self, client: ClusterClient, now: Callable[[], datetime], instance: str, shard: str = "") -> None:
-        """Record for the daemon with the identity ``instance``; its ``shard`` becomes part of ``reportingController``."""
+        """Make the recorder of the daemon with the identity ``instance``. The daemon's ``shard`` becomes part of
+        ``reportingController``.
+        """
         self._reporter = f"{REPORTER}/{shard}" if shard else REPORTER
         self._client = client
         self._now = now
@@ -117,7 +119,7 @@ class Recorder:
         self._swept_s = float("-inf")
         self._warned_s = float("-inf")
         self.dropped = 0
-        """The number of Events that were dropped. For some of them, only the last count was not written."""
+        """The number of Events that were dropped, and of Events whose last count was not written."""
 
     def record(self, subject: Subject, reason: EventReason, note: str, related: Subject | None = None) -> None:
         """Arrange that an Event is written, or counted if it repeats an earlier Event. Does not wait for the write."""
@@ -150,7 +152,9 @@ class Recorder:
     # -- internal
 
     def _step(self, key: RecordedEvent, event: SeriesEvent) -> Create | Update | None:
-        """Apply ``event`` to the series of ``key``, plan the time of the next step, and return the write that is due now."""
+        """Apply ``event`` to the series of ``key``, and plan the time of the next step. Return the write that is due now; None
+        if no write is due.
+        """
         series = self._series.get(key)
         if series is None:
             return None
@@ -179,9 +183,12 @@ class Recorder:
                 await self._update(key, series)
             else:
                 await self._create(key, series)
-        except ConflictError:
-            self._names.pop(key, None)  # another Event has this name
-            self._retry(key, "its name is taken")
+        except ConflictError as error:
+            if isinstance(write, Update):
+                self._retry(key, str(error))
+            else:
+                self._names.pop(key, None)  # another Event has this name
+                self._retry(key, "its name is taken")
         except NotFoundError as error:
             if isinstance(write, Update):
                 self._names.pop(key, None)

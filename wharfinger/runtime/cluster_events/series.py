@@ -35,7 +35,7 @@ REFILL_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The state of one series. ``first`` and ``last`` are the times of the first and the last occurrence."""
+    """The state of one series of equal Events. ``first`` and ``last`` are the times of the first and the last occurrence."""
 
     first: datetime
     last: datetime
@@ -91,7 +91,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Write the count and the time of the last occurrence."""
+    """The effect of writing the new count and the time of the last occurrence to the existing Event."""
 
 
 Effect: TypeAlias = Wait | Create | Update

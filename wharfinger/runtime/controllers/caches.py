@@ -34,8 +34,8 @@ class Caches:
     shards: ShardLabels
 
     async def filled(self) -> None:
-        """Wait for the first list of each cache, or for another list if the cache may be old; log every few seconds why a
-        list is late.
+        """Wait until each cache has a list of its objects, and log every few seconds why a list is late. A cache that has
+        received nothing from its server for FRESH_S is listed anew, because its connection may have broken unnoticed.
 
         With shards, Applications and the shard labels of namespaces are listed again in any case: while this daemon waited for
         its Lease, another daemon may have held the Lease for a moment and taken over Applications.

@@ -1,7 +1,7 @@
 """The guard of dependents: it holds back removals, disables and version changes that would break them.
 
-It is consulted when a package is to be removed or turned off (its object is deleted, a Module has ``enabled: false``, or a
-Module has no ``enabled`` any more and the daemon's bundle does not contain it), and when a package is to get another version.
+It is consulted in two cases. Either a package is to get another version, or it is to be removed or turned off: its object is
+deleted, a Module has ``enabled: false``, or a Module has no ``enabled`` any more and the daemon's bundle does not contain it.
 Another package that is on now *stands in the way* if the change would turn it off, because one of its requirements would not be
 met any more: a mandatory requirement, a version constraint, an any-of group that loses its last member, or a none-of range that
 the new version falls into. Then the change is **held**: no part of the change begins or is adopted, and the installed package
@@ -187,7 +187,7 @@ class Guard:
         return hold
 
     def object_gone(self, name: str) -> None:
-        """Record that a package's object is gone: the rest of the package is removed now, even if others need it."""
+        """Record that the resource of a package is gone. The package is then removed, even if other packages need it."""
         self._note(name, None)
         self._off.discard(name)
         self._begun_before.discard(name)
@@ -195,7 +195,9 @@ class Guard:
             self._leaving[name] = needs(self.runtime.scheduler.node(name))
 
     def moved(self, name: str) -> None:
-        """Record that another daemon manages a package from now on, so that daemon decides about changes of the package."""
+        """Record that another daemon manages a package from now on. From then on, that daemon decides about the package's
+        changes.
+        """
         self._note(name, None)
         self._off.discard(name)
         self._begun_before.discard(name)
@@ -328,7 +330,7 @@ class Guard:
         return self._unheard
 
     def _is_known(self, name: str) -> bool:
-        """Return True if a package was loaded, cannot be loaded, or is gone, so that nothing has to wait for it."""
+        """Return True if a package was loaded, cannot be loaded, or is gone, so that no change waits until it is loaded."""
         obj, instance = self.object_of(name), self.runtime.instances.get(name)
         if obj is None or (is_deleting(obj) and FINALIZER not in finalizers_of(obj)):
             return True

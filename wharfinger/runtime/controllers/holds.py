@@ -1,9 +1,9 @@
 """The rules that decide whether a change of a package is held, and why. Pure.
 
-A change of a package (a removal, a disable or another version) is *held* if it would turn off packages that are kept, or if
-other packages must be removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages. From them,
-this module decides whether the change is held. It also reads what a package's resource says about holds: an annotation, and
-fields of the status.
+A change of a package (a removal, a disable or another version) is *held* if it would turn off other packages that are to stay
+on, or if other packages must be removed first. The guard (:mod:`wharfinger.runtime.controllers.guard`) finds these packages.
+From them, this module decides whether the change is held. It also reads what a package's resource says about holds: an
+annotation, and fields of the status.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -57,7 +57,7 @@ class Hold:
 def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
     """Return the hold on a change; None if the change may begin. ``what`` names the change, for example ``the removal``.
 
-    ``broken`` are the packages that stay and that the change would break. ``waits`` are the packages that must be removed
+    ``broken`` are the packages that are kept, and that the change would break. ``waits`` are the packages that must be removed
     first. The message explains the first broken package. A package in ``direct`` comes first, because the change breaks it
     directly, and not through another broken package.
     """

@@ -120,9 +120,11 @@ class IdlePackages:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package in its installed version, if everything that the run needs is known.
+        """Run the installed version of a package while a change of the package is held back, if everything that the run needs
+        is known.
 
-        ``spec`` is the package's resource as it was read. Its fields that the held change concerns are not used.
+        ``spec`` is the package's resource as it was read. Its package and version are replaced with the installed ones, and
+        ``enabled: false`` is ignored.
         """
         instance = self.runtime.instances.get(spec.id.name)
         if (
@@ -167,7 +169,7 @@ def _is_as_applied(
 ) -> bool:
     """Return whether the requested state equals the state that was applied last, apart from the change that is held.
 
-    Always False for a package from a folder, because the folder's content at the last apply is not known.
+    The result is always False for a package from a folder, because the folder's content at the last apply is not known.
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.desired.package}"

@@ -33,7 +33,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LastStatuses:
-    """The writer of last statuses. ``status_of`` returns a package's status; it is set once the runtime exists."""
+    """The writer of the statuses that have not been written when the daemon stops. ``status_of`` returns a package's status; it
+    is set once the runtime exists.
+    """
 
     client: ClusterClient
     writer: StatusWriter

@@ -90,7 +90,7 @@ def repository_name(folder: Path) -> str:
 
 
 def repository_object(folder: Path) -> JsonObject:
-    """Return the PackageRepository of a folder, as it is applied."""
+    """Return the object to apply for the PackageRepository of a folder."""
     return _object("PackageRepository", repository_name(folder), {}, {"folder": {"path": str(folder)}})
 
 

@@ -236,7 +236,7 @@ class ModulesDir:
         return True
 
     async def _delete_gone(self, informer: Informer, wanted: Collection[str]) -> bool:
-        """Delete the resources of folders that are gone."""
+        """Delete the resources of folders that are gone. Return False if one of them cannot be deleted."""
         sound = True
         for key, live in sorted(informer.objects().items()):
             if key.name in wanted or not is_managed(live) or is_deleting(live):

@@ -29,7 +29,8 @@ class FolderContent:
 class Scan:
     """The result of one scan.
 
-    ``contents`` has every module of ``dirs``, by name; ``global_content`` is empty without global hooks.
+    ``contents`` has the digest and the version of every module in ``dirs``, by the module's name. ``global_content`` is the
+    digest of the global hooks; "" if there are none.
     """
 
     dirs: ModulesDirs = field(default_factory=ModulesDirs)

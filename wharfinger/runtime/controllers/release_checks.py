@@ -26,8 +26,8 @@ class ReleaseChecks:
     find: Callable[[ObjectKey], JsonObject | None]
 
     def check(self, identity: PackageId, written: JsonObject) -> None:
-        """Claim the release of a package. Raises SpecError if the release belongs to another package, or if the resource names
-        another namespace for it than before. Also raises IdentityError.
+        """Claim the release of a package. Raises SpecError if the release belongs to another package, or if the package is
+        installed in another namespace than its resource names now. Also raises IdentityError.
         """
         placed = find_str(written, "release", "namespace") or identity.namespace
         known = self.runtime.instances.get(identity.name)

@@ -50,7 +50,9 @@ class VersionChoices:
     later: Callable[[str, float], None]
 
     def settle(self, spec: PackageSpec) -> tuple[PackageSpec, VersionNote | None]:
-        """Return the resource with an exact version, and a note for its status about the choice. Raises NoVersionError."""
+        """Return the resource with an exact version, and a note for its status about the choice (None if there is nothing to
+        note). Raises NoVersionError.
+        """
         if not spec.policy.needs_index:
             return spec, None
         index = self.repositories.index(spec.repository, spec.package)
@@ -99,8 +101,8 @@ class VersionChoices:
     def _exact(self, spec: PackageSpec, index: PackageIndex | None) -> tuple[PackageSpec, VersionNote | None]:
         """Return a resource that names an exact version, with the digest to install.
 
-        If moved tags are followed, this is the present digest of the version's tag. Otherwise it is the installed digest; if
-        the tag has moved since, also return a note about it.
+        If moved tags are followed, the digest is the present one of the version's tag. Otherwise it is the installed digest; if
+        the tag has moved since the installation, also return a note about this.
         """
         found = index.digest(spec.version) if index is not None else ""
         if spec.policy.moved is MovedTag.FOLLOW:
@@ -133,7 +135,9 @@ class VersionChoices:
         return instance.status.update if instance is not None else None
 
     def _installed_digest(self, spec: PackageSpec, version: str) -> str:
-        """Return the digest of the installed package. Return "" if another version than ``version`` is installed, or none."""
+        """Return the digest of the installed package. Return "" if no version or another version than ``version`` is
+        installed.
+        """
         instance = self.runtime.instances.get(spec.id.name)
         if instance is not None:
             return instance.status.digest if instance.status.version == version else ""
@@ -141,8 +145,8 @@ class VersionChoices:
         return find_str(spec.status, "currentVersion", "digest") if same else ""
 
     def _refusal(self, spec: PackageSpec, index: PackageIndex, version: str) -> str:
-        """Return why a version could not be on now, or which packages it would break; "" if no reason against the version is
-        known.
+        """Return why the package could not be on now in a version, or which package this version would break; "" if no reason
+        against the version is known.
         """
         details = index.details.get(version)
         name, scheduler = spec.id.name, self.runtime.scheduler

@@ -35,11 +35,11 @@ class Bootstrap:
 
     @property
     def finished(self) -> bool:
-        """True if the ConfigMap exists, as far as the informer knows."""
+        """True if the ConfigMap that marks the end of the bootstrap exists, as far as the informer knows."""
         return self._informer.get(self._marker) is not None
 
     async def wait_finished(self) -> None:
-        """Wait until the ConfigMap exists."""
+        """Wait until the ConfigMap that marks the end of the bootstrap exists."""
         with self._informer.changes() as changes:
             while not self.finished:
                 await changes.wait()

@@ -58,15 +58,15 @@ class UnreportedDecisions:
         return new, tuple(each for name in sorted(new) for each in self._kept_dependents(name))
 
     def others_unknown(self, name: str) -> bool:
-        """Return whether any package besides ``name`` is not known yet."""
+        """Return whether any package besides ``name`` has not been marked as known yet (see `mark_known`)."""
         return len(self.unknown) > (name in self.unknown)
 
     def _kept_dependents(self, name: str) -> tuple[str, ...]:
         return tuple(each for each in self._scheduler.dependents(name) if each in self._unsaid)
 
     def _is_early(self, name: str) -> bool:
-        """Return whether a package is off because another one is not known yet, directly or through packages with unreported
-        decisions.
+        """Return whether a package may be off only for now: it lacks a package that is not known yet, or it lacks, directly or
+        through further packages, a package whose own decision is unreported for this reason.
         """
         seen, to_see = {name}, [name]
         while to_see:
@@ -79,7 +79,7 @@ class UnreportedDecisions:
         return False
 
     def _missing(self, name: str) -> set[str]:
-        """Return the dependencies that are not on, if the package is off because of them; otherwise an empty set."""
+        """If a package is off because dependencies are not on, return these dependencies; otherwise an empty set."""
         scheduler = self._scheduler
         node, decided = scheduler.node(name), scheduler.decision(name)
         if node is None or decided is None or decided.allowed:

@@ -1,4 +1,6 @@
-"""The packages whose removal is complete. One task, which runs outside of their queues, forgets them and deletes their queues."""
+"""The packages whose removal is complete. One task forgets these packages and deletes their queues. The task runs outside of
+the queues that it deletes.
+"""
 
 from collections import deque
 
@@ -6,7 +8,7 @@ import trio
 
 
 class Departures:
-    """An unbounded queue of package names with one consumer."""
+    """An unbounded queue of the names of packages whose removal is complete. Only one task takes names from the queue."""
 
     def __init__(self) -> None:
         self._names: deque[str] = deque()

@@ -41,7 +41,7 @@ def desired_state(spec: PackageSpec, source: Source, settings: ResolvedSettings)
 
 
 def asked_checksum(desired: DesiredState) -> str:
-    """Return a checksum of the wanted state, without suspension and maintenance."""
+    """Return a checksum of the wanted state. Suspension and maintenance do not change the checksum."""
     asked: dict[str, object] = {name: getattr(desired, name) for name in _ASKED}
     return checksum(to_json({**asked, "suspended": False, "maintenance": ""}))
 

@@ -111,8 +111,8 @@ class GlobalRounds:
         self._take(events.TurnAtWork(scope))
 
     def turn_failed(self, scope: WorkScope) -> bool:
-        """Record that an attempt to run the hooks failed. Return whether to run them again: True unless another round has
-        begun.
+        """Record that an attempt to run the afterAll hooks failed. Return whether to run them again: True unless another round
+        has begun.
         """
         self._take(events.TurnFailed(scope))
         return not self.state.is_superseded(scope)

@@ -8,8 +8,8 @@ from wharfinger.runtime.tasks.event_tasks import EventHookTask
 
 
 def event_task(instance: Instance, hooks: PackageHooks, inbox: Inbox, tools: Tools, host: Host) -> EventHookTask | None:
-    """Return the task that notifies a hook of the events in its inbox; None if the hooks of its package are stopped, or if it
-    is a readiness hook.
+    """Return the task that notifies a hook of the events in its inbox. Return None if the package's hooks are stopped, or if
+    the hook is a readiness hook.
 
     A task has the scope of its package's hooks, so it does not run any more once the hooks are stopped.
     """

@@ -198,8 +198,8 @@ def _shown(instance: Instance, values: JsonObject) -> JsonObject:
 
 
 def condition_snapshots(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
-    """Return the condition of each stage, and the conditions that are not about a stage: that the resource cannot be acted
-    on, and that the package is being removed, or that its removal is held back.
+    """Return the condition of each stage, and up to two conditions that are not about a stage. One reports that the resource
+    cannot be acted on; the other reports that the package is being removed, or that its removal is held back.
     """
     stages = {stage.value: condition for stage, condition in status.stages.items()}
     over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}

@@ -152,7 +152,7 @@ class Packages:
         self.settle()
 
     def note(self, event: SchedulerEvent) -> None:
-        """Pass an event to the scheduler; `settle` carries out the orders that result. Raises CycleError, and then changes
+        """Pass an event to the scheduler; a later call of `settle` does the resulting work. Raises CycleError, and then changes
         nothing.
         """
         self._orders.put(self.scheduler.apply(event, self.changes.now()))
@@ -227,7 +227,9 @@ class Packages:
     # --- the loop --------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Carry out all pending effects of packages and orders of the scheduler, including those that result from them."""
+        """Carry out all pending effects of packages and all pending effects of the scheduler, and then the effects that result
+        from these, until none is left.
+        """
         while True:
             if self._effects:
                 self._perform(*self._effects.popleft())
@@ -345,7 +347,7 @@ class Packages:
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def _offer(self, instance: Instance, offer: Offer) -> None:
-        """Pass a package's node to the scheduler. If the node would close a cycle, it is refused."""
+        """Pass a package's node to the scheduler. The node is refused if it would close a cycle of dependencies."""
         definition, name = offer.definition, instance.id.name
         if self._early.pop(name, None) is not None and self.lifecycle.is_removing(name):
             return
@@ -398,7 +400,9 @@ class Packages:
             self._restate(self.unreported.due(decided.name))
 
     def _restate(self, names: Iterable[str]) -> None:
-        """Append, for each of these packages, an effect that reports its decision again, after the effects that already wait."""
+        """For each of these packages, append an effect that reports its decision again. It comes after the effects that already
+        wait.
+        """
         known = (self.instances.get(name) for name in names)
         self._effects.extend((instance, Simple.RESTATE) for instance in known if instance is not None)
 

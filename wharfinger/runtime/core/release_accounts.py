@@ -20,7 +20,7 @@ class ReleaseAccounts:
         self._required = required
 
     def __call__(self, owner: Owner) -> ServiceAccount | None:
-        """Return the service account that a release acts as; None if it acts with the daemon's own rights. Raises
+        """Return the service account whose rights the daemon uses for a release; None if the daemon uses its own rights. Raises
         NoAccountError.
         """
         identity = self._claims.owner_of(owner.namespace, owner.name)

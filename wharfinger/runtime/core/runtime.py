@@ -350,7 +350,9 @@ class Runtime:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def rename(self, instance: Instance, identity: PackageId) -> None:
-        """Give a package another identity with the same name, and forget the recorded state of the former identity."""
+        """Give a package another identity with the same name, such as a Module whose release moves to another namespace. Forget
+        the recorded state of the former identity.
+        """
         self.packages.emit(instance, Renamed(identity))
         instance.forget_record()
 

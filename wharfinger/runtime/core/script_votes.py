@@ -20,8 +20,8 @@ from wharfinger.runtime.scheduler.events import ScriptVoted
 
 
 class ScriptVotes:
-    """The votes of enabled scripts that may be out of date, so that the script has to run again. ``take`` passes an event to a
-    package.
+    """A record of the packages whose enabled scripts may have to run again, because their votes may be out of date. ``take``
+    passes an event to a package.
     """
 
     def __init__(

@@ -56,8 +56,8 @@ async def read_connection(
 
 
 def _is_for_this_process(kubeconfig: Path | None) -> bool:
-    """Return whether this process must read the kubeconfig itself: its credentials may have to be renewed, or it can be read
-    only once, like a pipe.
+    """Return whether the daemon's process must read the kubeconfig itself, instead of a child process. This is the case if
+    credentials in the kubeconfig may have to be renewed, or if the file can be read only once, like a pipe.
     """
     named = os.environ.get("KUBECONFIG", "").split(os.pathsep) if kubeconfig is None else [str(kubeconfig)]
     paths = [Path(path) for path in named if path] or [Path("~/.kube/config").expanduser()]

@@ -73,7 +73,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Run the daemon in the foreground until SIGTERM or Ctrl-C. The daemon watches Applications and Modules, and keeps "
         "their packages installed. A second signal stops the daemon immediately. Exit code 0: a clean stop; 1: a forced "
-        "stop, or a failed start."
+        "stop, a failed start, or a fatal error, such as the loss of the Lease; 2: wrong usage."
     )
     parser.add_argument(
         "--kubeconfig",
@@ -299,8 +299,9 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
     """Add the options about the cluster that packages are installed in."""
     facts = parser.add_argument_group(
         "facts",
-        "facts about the cluster and its platform; the requirements of packages are compared with them. A platform is a "
-        "product, such as Deckhouse, that packages may require in a certain version.",
+        "facts about the cluster and its platform; the requirements of packages are compared with them. If a version is not "
+        "known, each requirement on it counts as not met. A platform is a product, such as Deckhouse, that packages may "
+        "require in a certain version.",
     )
     add_platform(facts)
     facts.add_argument(

@@ -473,7 +473,7 @@ async def _open_runtime(
 
 
 def _look_again(runtime: Runtime, keys: WorkKeys) -> None:
-    """Reconcile all packages again, because a user requested a reload."""
+    """Reconcile all packages and their resources again, because a user requested a reload."""
     for name in runtime.instances:
         keys.add(name)
 

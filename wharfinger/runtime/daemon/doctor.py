@@ -87,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The daemon's options for which the machine and the cluster are examined."""
+    """The options of the daemon that ``doctor`` uses to examine the machine and the cluster."""
 
     kubeconfig: Path | None
     context: str
@@ -118,7 +118,7 @@ class DaemonAbsentError(Exception):
 
 
 async def examine(examined: Examined, ask_daemon: AskDaemon, tell: Callable[[Finding], None]) -> None:
-    """Examine everything, and call ``tell`` with each finding as soon as it is known."""
+    """Make all checks of `wharfinger doctor`, and call ``tell`` with the finding of each check as soon as it is known."""
     tell(await _helm(examined.helm, _on_path(examined.helm)))
     tell(await _engine(_on_path(ENGINE)))
     for program, users in _NEEDED_BY_HOOKS.items():

@@ -65,7 +65,9 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(args: argparse.Namespace) -> int:
-    """Examine, print the findings, and return the exit code. ``args.ask_daemon`` comes from the composition root."""
+    """Make the checks of `wharfinger doctor`, print the findings, and return the exit code. ``args.ask_daemon`` comes from the
+    composition root.
+    """
     named = cast("Path | None", args.state_dir)
     examined = Examined(
         kubeconfig=cast("Path | None", args.kubeconfig),

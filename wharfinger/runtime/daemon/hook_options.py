@@ -145,8 +145,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
-    """Return the folders of modules and of global hooks, as absolute paths, and the ConfigMap with their settings. What no
-    option names is read from environment variables; those of the ConfigMap are read only if there are folders.
+    """Return the folders of modules and of global hooks, as absolute paths, and the ConfigMap with their settings. If an option
+    is missing, the environment variable for it is read. The variable for the ConfigMap is read only if there are folders.
     """
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)

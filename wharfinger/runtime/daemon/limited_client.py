@@ -52,7 +52,7 @@ class LimitedClient:
         return await self._client.served_kinds()
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Discover one kind."""
+        """Return the type of one kind, as discovery describes it."""
         return await self._client.resource_type(api_version, kind)
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
@@ -171,6 +171,6 @@ class LimitedClient:
             return await self._client.json_patch(key, patch, subresource=subresource)
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
-        """Delete an object (DELETE)."""
+        """Delete an object (DELETE), and return whether it is already gone."""
         async with self._slots.use(Kind.API):
             return await self._client.delete(key, uid=uid, propagation=propagation)

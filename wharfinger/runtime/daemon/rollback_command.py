@@ -47,9 +47,10 @@ class NoRevisionError(Exception):
 def add_rollback(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger rollback NAME [REVISION]`."""
     parser.description = (
-        "Return a package to a former revision of its release: to the version, the settings and the patches of that "
-        "revision. The package stays at this revision until its resource changes. `helm history` lists the revisions. "
-        "`wharfinger why NAME` shows whether the rollback is possible, and the state that the resource requests. Exit code "
+        "Return a package to a former revision of its release: to the version, the settings, the spec.resourceRequests and "
+        "the spec.patches of that revision. The package stays at this revision until its resource changes, or until "
+        "`wharfinger retry NAME`. `helm history` lists the revisions. `wharfinger why NAME` shows whether the rollback was "
+        "possible, and which version the resource requests. Exit code "
         "0: requested; 1: the rollback cannot be requested; 2: wrong usage."
     )
     add_package_name(parser)

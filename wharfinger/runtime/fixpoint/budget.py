@@ -40,7 +40,9 @@ def charged(account: Account, *, budget: int, episode: int, cause: Id | None) ->
 
 
 def spent(account: Account, episode: int, cause: Id | None) -> Account:
-    """Return the account with its budget marked as used up in this episode, and with the cause of the last charge."""
+    """Return the account of a node that has used up its budget in this episode. ``cause`` is the node whose run made the last
+    charge necessary; None means the world outside.
+    """
     charges = account.charges if account.episode == episode else 0
     return Account(episode, charges, spent=True, paid=False, news=False, cause=cause)
 

@@ -11,7 +11,7 @@ from wharfinger.runtime.fixpoint.circles import shortest_cycle, strong_component
 from wharfinger.runtime.fixpoint.model import Id
 
 Lacks: TypeAlias = Mapping[Id, tuple[Id, ...]]
-"""For each parked node, the ids on which it is parked; these may be parked too."""
+"""For each parked node, the ids on which it is parked. Nodes among these ids may be parked, too."""
 
 
 def connected(lacks: Lacks) -> list[list[Id]]:

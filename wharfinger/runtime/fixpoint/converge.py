@@ -56,8 +56,9 @@ class Bodies(Protocol):
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
-        """Return whether the node reads more ids than its outcome can name. The result becomes ``sweep`` of :class:`Finished`.
-        Called after each run of the node that raised no exception.
+        """Return whether the node reads more ids than its outcome can name. If so, the engine runs the node again at the next
+        fixpoint if anything has arrived (``sweep`` of :class:`Finished`). Called after each run of the node that raised no
+        exception.
         """
         ...
 
@@ -109,7 +110,7 @@ class World:
         self._say(Asked(who))
 
     def answered(self, who: Id, run: int) -> None:
-        """Report that the result is available for which run number ``run`` of a node's body waits."""
+        """Report that a result from outside is available. The run ``run`` of the node's body waits for this result."""
         self._say(Answered(who, run))
 
     def run_of(self, who: Id) -> int:
@@ -163,7 +164,7 @@ async def converge(
 
 
 class _Convergence:
-    """One engine, its bodies, and their results."""
+    """One run of `converge`: the state of the engine, the bodies that run, and the results so far."""
 
     def __init__(self, bodies: Bodies, nursery: trio.Nursery, limit: int, rules: Rules, *, speaks: bool) -> None:
         self.state = start(rules)

@@ -22,7 +22,9 @@ _FEW: Final = 10
 
 
 class News:
-    """An event that may wake other nodes: ``who`` changed or ended a run; ``cause`` is the node whose run caused that."""
+    """An event that may wake other nodes. ``who`` is the id that changed, or the node whose run ended; ``cause`` is the node
+    whose run caused this.
+    """
 
     __slots__ = ("arrival", "cause", "changed", "who")
 

@@ -74,7 +74,7 @@ def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
 
 
 def _force(draft: Draft, group: list[Id], lacks: Lacks) -> None:
-    """Force a group of parked nodes: run the lowest node of each component that `bottoms` returns at the level FORCE. If that
+    """Force a group of parked nodes. For each component that `bottoms` returns, run its lowest node at the level FORCE. If that
     node already ran at this level, end it as unresolved.
     """
     for bottom in bottoms(group, lacks):

@@ -9,10 +9,9 @@ outcome of a run is processed as follows:
   meanwhile, it runs as a new node.
 * If the outcome has emissions, they are published, even if the run is overtaken, because the body has created the emitted ids.
   If the repeated run emits the same ids with the same content, that is not a change.
-* If the run is overtaken (because the node's own content changed, because another run was requested, or because an id that
-  the node reads or lacks changed after the run began), the node runs once more, and is not done in between. The result is
-  stored, but not published, and nodes that wait for the node keep waiting. If the next run ends with a Noop, the stored result
-  is published.
+* A run is overtaken if, after it began, the node's own content changed, another run was requested, or an id that the node reads
+  or lacks changed. Then the node runs once more, and is not done in between. The result is stored, but not published, and nodes
+  that wait for the node keep waiting. If the next run ends with a Noop, the stored result is published.
 * Otherwise the node is parked, waits, or is done. If it is done, the nodes that wait for it are woken.
 
 All changes of a step get the same stamp. A run that begins in the step gets the next stamp. So the run is later than all
@@ -276,8 +275,8 @@ def _done(draft: Draft, who: Id, node: Node, said: LastAnswer) -> None:
 
 
 def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
-    """End the node with a crash, unless the run is overtaken. If the next run ends with a Noop, that confirms the
-    answer before the crash, and not the crash.
+    """End the node with a crash, or run it again if another run was requested meanwhile. The node keeps the answer that it gave
+    before the crash; a later Noop confirms that answer.
     """
     if node.again is Again.NO:
         end(draft, who, node, f"crashed: {message}", (), node.said)
@@ -292,8 +291,9 @@ def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
 
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
-    """Let the node wait for a result from outside of the engine, unless the run is overtaken. A change of an id that the node
-    reads wakes the node without a charge.
+    """Let the node wait for a result from outside of the engine; a later change of an id in ``reads`` wakes the node. If
+    another run was requested meanwhile, or an id in ``reads`` has changed since the run began, plan another run instead. A
+    change of an id is not charged to the node's budget.
     """
     node = _relisted(draft, who, node, (), reads)
     if node.again is not Again.NO:
@@ -307,8 +307,8 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
-    """Park the node. Run it again instead if the run is overtaken, or if an id in ``lacks`` changed or ended a run after the
-    node's run had begun: nothing would wake the parked node for that.
+    """Park the node, or run it again. Run it again if its run is overtaken. Also run it again if an id in ``lacks`` changed, or
+    the node of that id ended a run, after this node's run had begun: a parked node is woken only by later events.
     """
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:

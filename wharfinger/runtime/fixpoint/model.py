@@ -136,15 +136,18 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The world outside requests another run of a node, although nothing that the node reads has changed. The run is not
-    charged."""
+    """Code outside of the engine requests another run of a node, although nothing that the node reads has changed. This
+    request alone does not charge the node's budget of runs.
+    """
 
     id: Id
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The world outside has answered run ``run`` of a node. If the node does not wait for this answer, nothing changes."""
+    """The answer to the run ``run`` of a node has arrived from outside of the engine. If the node does not wait for this
+    answer, nothing changes.
+    """
 
     id: Id
     run: int
@@ -183,9 +186,9 @@ Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pu
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Run the body of a node, and report the outcome as Finished with the same ``run``. At FORCE, ``loop`` is a cycle that
-    contains the node; it is empty if there is none. The cycle begins with ``id``; each member lacks the next member, and the
-    last lacks ``id``.
+    """Run the body of a node, and report the outcome as Finished with the same ``run``. At the level FORCE, ``loop`` is a cycle
+    that contains the node; it is empty if there is none. The cycle begins with ``id``; each member lacks the next member, and
+    the last lacks ``id``.
     """
 
     id: Id
@@ -196,7 +199,9 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A body has blocked even at FORCE, so the engine has ended the node with the result ``unresolved``."""
+    """A body has reported that it lacks ids even at the level FORCE, so the engine has ended the node with the result
+    ``unresolved``.
+    """
 
     id: Id
     lacks: tuple[Id, ...]
@@ -204,8 +209,8 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """A node would have been charged more often than its budget allows, or was created too deep. The engine has ended the
-    node, which does not run again in this episode.
+    """A node would have been charged more often than its budget allows, or the chain of nodes that created it is too long. The
+    engine has ended the node, which does not run again in this episode (see :mod:`wharfinger.runtime.fixpoint`).
 
     ``loop`` has the ids that keep waking each other, or a chain of ids that ends with ``id`` and in which each id wakes or
     creates the next one. ``message`` names these ids. The node's result is ``exhausted: ``, followed by the message.

@@ -28,7 +28,7 @@ from wharfinger.runtime.fixpoint.model import Id, Level
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits of an engine, and the switch ``drain``."""
+    """The settings of an engine: its limits, and whether its parked nodes are run at stricter levels (``drain``)."""
 
     drain: bool = True
     """True if there are fixpoints: once nothing else can happen, the parked nodes are run at stricter levels. False in the
@@ -101,10 +101,11 @@ class Stage(Enum):
 
 
 class Again(Enum):
-    """The decision whether a running node runs once more, and whether the repeated run is charged.
+    """The decision whether a running node runs once more after its present run.
 
-    VOID: the node was removed, so the outcome of the run is discarded. ANEW: it was removed and came back, so it runs as a new
-    node.
+    NO: it does not. FREE: it does, and this alone is not charged to the node's budget. CHARGED: it does, and the run is
+    charged. VOID: the node was removed, so the outcome of the present run is discarded. ANEW: the node was removed and came
+    back, so it runs as a new node.
     """
 
     NO = 0
@@ -129,7 +130,7 @@ class Mark(NamedTuple):
 
 
 class LastAnswer(NamedTuple):
-    """The last answer of a body, published or not; a Noop confirms it."""
+    """The last answer of a body, published or not. If a later run of the body returns a Noop, this answer remains valid."""
 
     result: str
     reads: tuple[Id, ...]

@@ -189,7 +189,8 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """End a node that has used up its budget; it does not run again before the next episode.
+    """End a node that has used up its budget. The node does not run again before the next episode, which begins when no node
+    runs or is about to run.
 
     The node keeps the ids that its last answer read. In the next episode, the node runs again if one of these ids changes.
     """

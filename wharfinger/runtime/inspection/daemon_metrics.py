@@ -75,7 +75,8 @@ TASKS: Final = _gauge(
 RETIRED: Final = _counter("tasks_retired_total", "Number of tasks that succeeded.")
 DROPPED: Final = _counter(
     "tasks_dropped_total",
-    "Number of tasks that were dropped, because a newer task replaced them or their package was removed.",
+    "Number of tasks that were dropped, for example because their package was removed, or because the same work was waiting "
+    "already.",
 )
 FAILURES: Final = _counter("task_failures_total", "Number of failed task runs.")
 BUGS: Final = _counter("task_bugs_total", "Number of task runs that failed because of a bug in the daemon.")

@@ -6,7 +6,7 @@ from wharfinger.runtime.daemon_details import WarmPoolSnapshot
 
 
 def pod_pools(pools: PodPools) -> tuple[WarmPoolSnapshot, ...]:
-    """Return the pools that accept requests, sorted by namespace and name."""
+    """Return snapshots of the pools that accept requests, sorted by namespace and name."""
     return tuple(_snapshot(pool) for pool in pools.pools())
 
 

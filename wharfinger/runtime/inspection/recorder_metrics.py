@@ -31,7 +31,7 @@ WRITTEN: Final = Description(
 LOST: Final = Description(
     "wharfinger_flight_recorder_lost_total",
     MetricKind.COUNTER,
-    "Number of events that are missing in the log of --flight-recorder, because the disk was full or too slow.",
+    "Number of records that are missing in the log of --flight-recorder, for example because the disk was full or too slow.",
     (),
 )
 FAILING: Final = Description(

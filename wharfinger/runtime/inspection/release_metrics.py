@@ -27,8 +27,8 @@ OBJECTS: Final = _gauge(
 )
 OPERATIONS: Final = _counter(
     "apply_operations_total",
-    "Number of operations of the reconciler: apply (an object), delete (an object), or prune (all objects that no release "
-    "contains).",
+    "Number of operations of the reconciler: apply (an object), delete (an object), or prune (all applied objects that their "
+    "releases no longer contain).",
     "operation",
 )
 ERRORS: Final = _counter(
@@ -45,7 +45,8 @@ PRUNED: Final = _counter(
 )
 SLOW: Final = _gauge(
     "apply_slow_operations",
-    "Number of operations that hang now, plus the running retries of releases of which an operation has hung.",
+    "Number of operations that hang now, plus the number of retries that are running for slow releases. A release is slow "
+    "after one of its operations has hung, until an operation of it succeeds in time.",
 )
 DRIFTED: Final = _gauge("drifted_objects", "Number of objects that now differ from their applied state.")
 FIGHTS: Final = _gauge("drift_fights", "Number of objects that another manager changes again after each correction.")

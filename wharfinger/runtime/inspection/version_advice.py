@@ -47,8 +47,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class VersionAdvice:
-    """The advice for the packages of a runtime. ``find`` returns the resource of a package as it was last seen; ``kept`` has
-    the last advice for each package and version.
+    """The advice about versions that could help the packages of a runtime. ``find`` returns the resource of a package as it was
+    last seen; ``kept`` has the last advice for each package and version.
     """
 
     runtime: Runtime
@@ -94,7 +94,8 @@ class VersionAdvice:
     async def _of_update(self, name: str) -> str:
         """Return the versions of other packages with which a ready package could be updated to its pending version.
 
-        Return "" if no pending update is impossible now, or if no such versions are found.
+        Return "" if no update is pending, if the pending update is possible with the present versions of the other packages, or
+        if no such versions are found.
         """
         instance = self.runtime.instances.get(name)
         note = instance.status.update if instance is not None else None

@@ -56,7 +56,7 @@ RESTARTS: Final = _counter(
 MEMORY: Final = _gauge(
     "memory_bytes",
     "Memory of idle workers, of zygotes (processes from which workers are forked), and of processes of hooks with "
-    "`pool: persistent`, all together, in bytes: used (now), or limit (the upper limit).",
+    "`pool: persistent`, all together, in bytes, by kind: used (the present memory), or limit (the upper limit).",
     "kind",
 )
 REFUSED: Final = _counter(
@@ -68,8 +68,8 @@ ENDED: Final = _counter(
 PERSISTENT: Final = _gauge("persistent_processes", "Number of processes of hooks with `pool: persistent`.")
 PERSISTENT_RUNS: Final = _counter(
     "persistent_runs_total",
-    "Number of runs of hooks with `pool: persistent`, by start: kept (in a process that was kept running), or new (in a "
-    "new process).",
+    "Number of runs of hooks with `pool: persistent`, by start: kept (in a process that serves several runs, its first run "
+    "included), or new (in a new process for this run only, because a limit allowed no further kept process).",
     "start",
 )
 PERSISTENT_STARTS: Final = _counter(

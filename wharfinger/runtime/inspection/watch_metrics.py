@@ -25,15 +25,15 @@ HEARD: Final = Description(
 STALE: Final = Description(
     "wharfinger_watch_stale",
     MetricKind.GAUGE,
-    "Number of watches that hang. /livez fails while a watch hangs, unless the watch may only be waiting for its turn to send "
-    "a request.",
+    "Number of watches that hang. /livez fails while a watch hangs, but ignores a watch whose own request may still be waiting "
+    "for other requests.",
     (),
 )
 LIMIT: Final = Description(
     "wharfinger_api_requests_limit",
     MetricKind.GAUGE,
-    "Number of requests to the API server that may now be in progress in a client (a group of connections). The number falls "
-    "while the API server is overloaded.",
+    "Upper limit on the number of requests to the API server that a client (a group of connections) has in progress. The limit "
+    "falls while the API server is overloaded.",
     ("client",),
 )
 UNDER_WAY: Final = Description(

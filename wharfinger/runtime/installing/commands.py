@@ -39,10 +39,11 @@ TIMEOUT_S: Final = 600.0
 def add_install(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger install TARGET`."""
     parser.description = (
-        "With your own rights, create an Application, and wait until the daemon has installed the package. If no "
-        "PackageRepository has the package yet, the command creates one. TARGET is a folder or a chart archive on this "
-        "machine, which the command copies into Secrets for the daemon; or oci://HOST/PATH/NAME[:VERSION]; or "
-        "NAME[@VERSION|RANGE], a package of an existing PackageRepository. To change the package, run the command again. "
+        "With your own rights, create an Application, and wait until the daemon has installed the package. TARGET is a "
+        "folder or a chart archive on this machine, which the command copies into Secrets for the daemon; or "
+        "oci://HOST/PATH/NAME[:VERSION]; or NAME[@VERSION|RANGE], a package of an existing PackageRepository. For a folder or "
+        "an archive, or if no PackageRepository has the address HOST/PATH yet, the command also creates a PackageRepository. "
+        "To change the package, run the command again. "
         f"Exit code 0: the package is Ready; {EXIT_LATE}: it is not Ready within --timeout, but the daemon continues; 1: "
         "the package cannot be installed."
     )
@@ -63,8 +64,9 @@ def add_install(parser: argparse.ArgumentParser) -> None:
         "--repository",
         default="",
         metavar="NAME",
-        help="for a TARGET without an address: the PackageRepository that has the package (default: the "
-        "PackageRepository named default)",
+        help="the PackageRepository that has the package, if TARGET is not a folder or an archive (default: for "
+        "oci://HOST/PATH/NAME, a PackageRepository with the address HOST/PATH; otherwise the PackageRepository named "
+        "default)",
     )
     parser.add_argument(
         "--cluster-scope",
@@ -85,7 +87,8 @@ def add_uninstall(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger uninstall NAME`."""
     parser.description = (
         "With your own rights, delete an Application, and wait until the daemon has removed the package. Then delete the "
-        "PackageRepository, if `wharfinger install` created it for this package. Exit code 0: the Application is gone; "
+        "PackageRepository, if `wharfinger install` created it and no other package uses it. "
+        "Exit code 0: the Application is gone; "
         f"{EXIT_LATE}: it is not gone within --timeout, but the daemon continues; 1: there is no such Application, or it "
         "cannot be deleted."
     )

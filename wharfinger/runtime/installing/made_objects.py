@@ -29,7 +29,7 @@ MAX_SETTINGS_DEPTH: Final = 32
 
 
 class SettingError(FormatError):
-    """A ``--set`` that cannot be read."""
+    """The value of an option ``--set`` cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ def add_reconcile(parser: argparse.ArgumentParser) -> None:
         dest="annotation",
         action="store_const",
         const=RESET,
-        help="also repeat one-time steps, and forget the values that hooks have set, as well as the former values of "
-        "immutable settings",
+        help="also repeat one-time steps, such as the runs of onStartup hooks; forget the values that hooks have set; and "
+        "allow new values for immutable settings",
     )
     parser.set_defaults(handler=_request, annotation=REQUESTED)
 
@@ -85,7 +85,7 @@ def add_resume(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `wharfinger resume NAME`."""
     parser.description = (
         "Resume the work on a suspended package. The command sets spec.suspend of the package's resource to false, and the "
-        f"daemon then updates the package completely. {_ANSWERED} {_EXIT}"
+        f"daemon then begins its work on the package again from the start. {_ANSWERED} {_EXIT}"
     )
     _add_arguments(parser)
     parser.set_defaults(handler=_suspend, suspended=False)

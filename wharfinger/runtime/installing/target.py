@@ -68,7 +68,9 @@ Target: TypeAlias = Carried | InRegistry | InRepository
 
 
 def read_target(text: str) -> Target:
-    """Read the target of a command. Blocking. Raises AddressError, ArtifactError."""
+    """Read a target: a path on this machine, an address that begins with ``oci://``, or ``NAME[@VERSION]`` for a package of a
+    PackageRepository. Blocking. Raises AddressError, ArtifactError.
+    """
     if text.startswith(OCI):
         return _in_registry(text)
     if _is_path(text):

@@ -59,7 +59,7 @@ from wharfinger.runtime.lifecycle.journal_machine import (
 
 
 def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
-    """Upgrade from version 1. Its rows lack the boot ID of the machine, so all of them are ignored."""
+    """Upgrade a table of version 1: none of its rows is kept, because they lack the boot ID of the machine."""
     return ()
 
 
@@ -116,8 +116,8 @@ event, and the effects.
 
 
 class Journal:
-    """The operations of all packages; they are kept only in memory if ``file`` is None. The constructor and all methods that
-    record something may raise JournalError.
+    """The recorded steps of the operations of all packages. If ``file`` is None, they are kept only in memory. The constructor
+    and all methods that record something may raise JournalError.
     """
 
     def __init__(self, file: JournalFile | None) -> None:
@@ -143,7 +143,7 @@ class Journal:
         self._step(package, Begin(operation, fingerprint))
 
     def completed(self, package: str, operation: Operation, step: str) -> str | None:
-        """Return the result of a complete step of the begun operation ("" if the step has no result); None if the step is not
+        """Return the result of a step of an operation that was begun ("" if the step has no result); None if the step is not
         complete.
         """
         return completed(self._packages.get(package, {}), operation, step)
@@ -186,7 +186,7 @@ class Journal:
         )
 
     def _taken_up(self, table: JournalTable) -> dict[str, State]:
-        """Return the records that earlier processes have written since the machine was started; delete older records."""
+        """Return the records that earlier processes have written since this computer was booted; delete older records."""
         rows = table.rows()
         earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
         if earlier:

@@ -7,9 +7,9 @@ of a step is written before the effects of the step, and again after them. So if
 no row, the row of a step in flight, or the row of a complete step.
 
 Only the rows of an *earlier process* are resumed, and only by the first `Begin` of the same operation with the same
-fingerprint, which is a checksum of everything on which the operation depends. (Only rows that were written since the machine
-was started are restored; see `runtime.lifecycle.journal`.) If the same process begins an operation again, all steps are done
-again, because the operation was requested once more.
+fingerprint, which is a checksum of everything on which the operation depends. (Rows from before the last boot of the computer
+are ignored; see `runtime.lifecycle.journal`.) If the same process begins an operation again, all steps are done again, because
+the operation was requested once more.
 
 =====================  ====================================================================================================
 event                  effect on the rows of the operation
@@ -147,14 +147,14 @@ Event: TypeAlias = Begin | Start | Complete | Finish | Forget
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Delete the rows of an operation."""
+    """The effect of deleting the rows of an operation from the journal."""
 
     operation: Operation
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Write the row of a step."""
+    """The effect: write the row of a step to the journal."""
 
     operation: Operation
     fingerprint: str

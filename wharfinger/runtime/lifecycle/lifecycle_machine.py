@@ -128,7 +128,7 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """An operation other than a reconciliation is to begin; ``scope`` is a new number."""
+    """An operation other than a reconciliation is to begin; ``scope`` is a new number for its scope."""
 
     operation: Operation
     scope: int
@@ -158,7 +158,7 @@ class RemovalFinished:
 
 @dataclass(frozen=True, slots=True)
 class UpdateCompleted:
-    """The version is loaded."""
+    """The wanted version of the package is loaded, so its update is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class RunCompleted:
 
 @dataclass(frozen=True, slots=True)
 class RemovalCompleted:
-    """Nothing of the package is left."""
+    """The removal is complete: nothing of the package is left in the cluster."""
 
 
 Event: TypeAlias = (
@@ -189,7 +189,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The answer to Desired."""
+    """The answer to the event `Desired`: the work that the new desired state requires."""
 
     decision: Decision
 

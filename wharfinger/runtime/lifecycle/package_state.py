@@ -83,7 +83,7 @@ class PackageState:
 
     ``applied`` is the fingerprint of the last complete reconciliation, ``values`` is the checksum of the values at the end of
     that reconciliation, and ``settings`` is the checksum of the settings at its beginning. If ``applied`` and ``values`` were
-    read from the stamp of ``revision``, they are digests of the fingerprint and of the checksum.
+    read from the stamp of ``revision``, they are only digests of this fingerprint and this checksum.
     """
 
     source: str = ""
@@ -176,7 +176,9 @@ class PackageState:
         )
 
     def stamped_as(self, revision: int, stamp: str) -> "PackageState":
-        """Return the state with the digests in a stamp, if the stamp's revision is later than the revision in the state."""
+        """Return the state with ``revision``, and with the digests in the stamp of this revision. If the state has this or a
+        later revision already, return it unchanged.
+        """
         if revision <= self.revision:
             return self
         fingerprint, _, values = stamp.partition(".")

@@ -40,7 +40,9 @@ from wharfinger.runtime.lifecycle.lifecycle_machine import (
 
 
 class RemovalStart(Enum):
-    """The result of `begin_removal`. DONE: the package is not known. IN_FLIGHT: the package is already being removed."""
+    """The result of `begin_removal`. STARTED: the removal begins. IN_FLIGHT: the package is already being removed. DONE: the
+    package is not known.
+    """
 
     DONE = "done"
     IN_FLIGHT = "in flight"
@@ -177,8 +179,8 @@ class LifecycleStore:
         self._step(name, UpdateCompleted())
 
     def is_loading(self, name: str) -> bool:
-        """Return whether an update runs. The reconciliation after the update reads the newest settings, so a change of
-        settings during the update needs no further reconciliation.
+        """Return whether an update of the package is under way. If so, a change of settings needs no reconciliation of its own,
+        because the reconciliation after the update reads the newest settings.
         """
         package = self._packages.get(name)
         return package is not None and package.update is not None

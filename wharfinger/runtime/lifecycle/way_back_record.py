@@ -49,7 +49,7 @@ def ready_document(ready: ReadyRevision | None) -> JsonObject | None:
 
 
 def read_ready(value: JsonObject) -> ReadyRevision | None:
-    """Read the ready revision from a package's recorded state; None if it has none. Raises FormatError."""
+    """Read the last ready revision from a package's recorded state; None if the state has none. Raises FormatError."""
     if find(value, "ready") is None:
         return None
     found = find_object(value, "ready")
@@ -57,7 +57,7 @@ def read_ready(value: JsonObject) -> ReadyRevision | None:
 
 
 def rollback_document(rollback: Rollback | None) -> JsonObject | None:
-    """Return the document that records a rollback."""
+    """Return the document that records a rollback; None if there is no rollback."""
     if rollback is None:
         return None
     note = rollback.note

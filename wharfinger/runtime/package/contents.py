@@ -45,7 +45,9 @@ class Kept(Generic[Content]):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents that the packages of one runtime share."""
+    """The caches of what was read from the files of packages. All packages of one runtime share them, because packages with the
+    same content share one copy.
+    """
 
     definitions: Kept[Definition] = field(default_factory=Kept)
     chart_uses: Kept[ChartUse] = field(default_factory=Kept)

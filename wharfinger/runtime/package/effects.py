@@ -68,7 +68,8 @@ class Tell:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """Offer a definition to the scheduler as the package's node. ``established`` has the CRDs that were established before the
-    offer; None if the CRDs of the earlier definition were not established yet.
+    offer, and that count again if the scheduler refuses the offer; None if the CRDs of the earlier definition were not
+    established yet.
     """
 
     definition: Definition

@@ -31,8 +31,8 @@ class KeptVote:
 
 
 def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_values: JsonObject) -> str:
-    """Return the key of an answer: the checksum of the package, of the user's requests for a reconciliation, and of the two
-    documents that the script gets.
+    """Return the key under which a vote of the enabled script is kept: a checksum of the package, of the user's requests for a
+    reconciliation, and of the two documents that the script gets.
     """
     asked: list[JsonValue] = [wanted.requested, wanted.forced]
     return checksum([package.text, asked, values, config_values])

@@ -190,7 +190,7 @@ class ForeignRevision(ReportBase):
 
 @dataclass(frozen=True, slots=True)
 class Troubled(ReportBase):
-    """These objects cannot be corrected or pruned; a user has to act."""
+    """Some objects of the package cannot be corrected or pruned, so a user has to act. Each text describes one object."""
 
     texts: tuple[str, ...]
 
@@ -262,8 +262,8 @@ class NodeRefused(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettled(OutcomeBase):
-    """The scheduler has decided about the package, after it got the node and the vote of a new definition. ``enabled`` is True
-    if the package is on; ``unwanted`` is True if the package is off and has to be uninstalled.
+    """The scheduler has decided about the package, after a new definition and the vote of its enabled script were passed to the
+    scheduler. ``enabled`` is True if the package is on; ``unwanted`` is True if the package is off and has to be uninstalled.
     """
 
     enabled: bool
@@ -305,8 +305,8 @@ class VoteRepeated(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationStarted(OutcomeBase):
-    """The lifecycle store was asked for a reconciliation. ``scope`` is None if the reconciliation cannot begin, because the
-    package is suspended, being removed or unknown.
+    """The lifecycle store was asked to begin a reconciliation. The tasks of the reconciliation run in ``scope``, which is None
+    if the reconciliation cannot begin, because the package is suspended, being removed or unknown.
     """
 
     run: int
@@ -351,7 +351,7 @@ class StoredLoaded(OutcomeBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsStarted(OutcomeBase):
-    """The CRDs have to be ensured; the task that does this is to run in ``scope``."""
+    """The CRDs of the package have to be applied; the task that does this is to run in ``scope``."""
 
     scope: WorkScope
 

@@ -62,7 +62,7 @@ from wharfinger.runtime.status.package_status import PackageStatus
 
 @dataclass(frozen=True, slots=True)
 class StatusSet:
-    """The status changed."""
+    """The status of the package changed."""
 
     status: PackageStatus
 
@@ -185,7 +185,7 @@ class DisableMissed(NodeBase):
 
 @dataclass(frozen=True, slots=True)
 class MissedDisableDropped(NodeBase):
-    """The missed Disable does not apply any more, because the scheduler decided again."""
+    """The Disable that was missed (`DisableMissed`) is not to be carried out any more, because the scheduler decided again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,10 +289,8 @@ class CrdsEnded(CrdsBase):
 
 @dataclass(frozen=True, slots=True)
 class RemovalBegun(RemovalBase):
-    """The removal began, with this policy for the objects.
-
-    ``disowned`` is True if the release with the package's name belongs to another package, and ``moved`` if another daemon
-    manages the package.
+    """The removal of the package began. ``deletion`` is the policy for the objects of its release. ``disowned`` is True if the
+    release with the package's name belongs to another package, and ``moved`` if another daemon manages the package.
     """
 
     deletion: DeletionPolicy

@@ -217,7 +217,7 @@ class Configured(ConfigurationBase):
 
 @dataclass(frozen=True, slots=True)
 class AdoptedForRemoval(ConfigurationBase):
-    """The hooks of a removal get these settings, which were not checked."""
+    """The package is being removed, and its hooks get these settings and values. The settings were not checked."""
 
     newest: ResolvedSettings
     values: JsonObject
@@ -242,7 +242,8 @@ class ObjectsKnown(ReleaseBase):
 
 @dataclass(frozen=True, slots=True)
 class ChartApplied(ReleaseBase):
-    """The chart was applied, or was found applied. ``brought`` is None if the next run must render and apply the chart again.
+    """The chart was applied, or was found applied. ``brought`` has the fingerprints of the applied release; it is None if the
+    next run must render and apply the chart again.
 
     ``inputs`` is a fingerprint of the inputs from which the chart was rendered.
     """
@@ -307,7 +308,7 @@ class StartupHookDone(HooksBase):
 
 @dataclass(frozen=True, slots=True)
 class CrdsEstablished(CrdsBase):
-    """These CRDs are established."""
+    """The CRDs of the package are established; ``kinds`` are their kinds."""
 
     kinds: tuple[str, ...]
 

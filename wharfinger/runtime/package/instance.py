@@ -357,7 +357,7 @@ class Instance:
         return isinstance(self.desired.source, FolderSource)
 
     def masked(self, text: str) -> str:
-        """Return a text with secrets masked."""
+        """Return a text in which the secrets of this package are masked."""
         return redact_text(text, self.secrets)
 
     @property

@@ -17,7 +17,9 @@ from wharfinger.runtime.scheduler.events import Rescheduled
 
 
 def offer(package: Package, *, stored: bool = False) -> Next:
-    """Offer the loaded definition to the scheduler; do nothing if no definition is loaded."""
+    """Offer the loaded definition to the scheduler as the package's node; do nothing if no definition is loaded. ``stored`` is
+    True if the definition is that of a suspended package.
+    """
     definition, before = package.files.definition, package.crds.established
     if definition is None:
         return package, ()
@@ -62,7 +64,7 @@ def ask_again(package: Package, before: tuple[str, ...], *, forced: bool) -> tup
     """Return the effects that run the enabled script with ``before``, the Modules that are on now.
 
     Nothing is returned if the last run got exactly these Modules, unless ``forced`` is set. Even with ``forced``, nothing is
-    returned while such a run is still under way and was caused only by a change of the Modules.
+    returned if a run that got exactly these Modules is still under way, and only a change of the Modules caused it.
 
     A run under way that had another reason is interrupted; the new run replaces it and keeps the reason.
     """

@@ -1,7 +1,7 @@
 """The effects of the beginning and the end of each operation of a package. Pure.
 
-A part of the state machine (:mod:`~wharfinger.runtime.package.machine`). The lifecycle store decides whether an operation may
-begin.
+This module is a part of the state machine in :mod:`~wharfinger.runtime.package.machine`. The lifecycle store decides whether an
+operation may begin.
 """
 
 from typing import assert_never
@@ -160,8 +160,8 @@ def disabled(package: Package, event: DisableStarted | DisableDone, around: Arou
 
 
 def suspended(package: Package, event: SuspendStarted | StoredLoaded) -> Next:
-    """Return the package and the effects after the beginning of a suspension, or after the version of a suspended package was
-    read.
+    """Return the package and the effects after its suspension has begun, or after the stored version of a suspended package was
+    loaded.
     """
     match event:
         case SuspendStarted(scope):

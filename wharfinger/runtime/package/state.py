@@ -99,7 +99,7 @@ class DesiredPackage(msgspec.Struct, frozen=True):
 
 
 class Files(msgspec.Struct, frozen=True):
-    """The version that was downloaded, unpacked and read."""
+    """The files of the package's version, as far as they are downloaded, unpacked and read."""
 
     manifest: Manifest | None = None
     tree: Path | None = None
@@ -173,7 +173,7 @@ class Configuration(msgspec.Struct, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """The release of a package in the cluster."""
+    """The facts about the release of a package in the cluster: its objects, and how they differ from what was applied."""
 
     objects: tuple[ObjectKey, ...] = ()
     brought: Brought | None = None

@@ -109,7 +109,7 @@ class PlanBodies:
 
     @property
     def seeds(self) -> tuple[Id, ...]:
-        """Return the initial nodes."""
+        """Return the ids of the nodes with which a plan begins; they make the further nodes."""
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
@@ -122,13 +122,13 @@ class PlanBodies:
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False: no node has to run again at a fixpoint. Its outcome names every id that it reads, so the engine runs it
-        again when one of these ids changes.
+        """Return False: no node has to run again at a fixpoint. The outcome of a node names every id that the node reads, so
+        the engine runs the node again when one of these ids changes.
         """
         return False
 
     async def _read_package(self, package: Id) -> Outcome:
-        """Read a package. A package that cannot be read is a normal outcome."""
+        """Read a package. If the package cannot be read, the node still ends, with the reason as its result."""
         try:
             definition = await self._load(package.namespace, package.name)
         except (PackageError, FormatError) as error:
@@ -159,7 +159,7 @@ class PlanBodies:
         return self._outcome(name)
 
     def _join(self, spec: PackageSpec, definition: Definition) -> None:
-        """Make a loaded package a node, or record why it is refused."""
+        """Turn a loaded package into a node of the scheduler or, if it is refused, record the reason."""
         name = spec.id.name
         try:
             check_kind(definition, spec.id)
@@ -169,7 +169,9 @@ class PlanBodies:
             self.findings[name] = _refused(error)
 
     def _count_read(self, name: str) -> None:
-        """Record that a package is read. After the last Module, put the members of each exclusive group in order."""
+        """Record that a package has been read. Once all Modules have been read, put the members of each exclusive group in
+        order.
+        """
         if name not in self._unread:
             return
         del self._unread[name]
@@ -237,8 +239,8 @@ class PlanBodies:
             return None
 
     def opinion(self, name: str) -> Opinion:
-        """Return the intent of the resource, and the vote of its ``enabled`` script. Scripts are not run here, so the vote is
-        that of a script without an objection.
+        """Return whether the resource wants the package to be on, and the vote of the package's ``enabled`` script. A plan runs
+        no scripts, so the vote is that of a script without an objection.
         """
         vote = ScriptVote(enabled=None) if self._nodes[name].script else None
         return Opinion(self._wanted[name].enabled, vote)

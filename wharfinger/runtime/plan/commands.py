@@ -68,8 +68,9 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     )
     facts = parser.add_argument_group(
         "facts",
-        "facts about the cluster and its platform; the requirements of packages are compared with them. A platform is a "
-        "product, such as Deckhouse, that packages may require in a certain version.",
+        "facts about the cluster and its platform; the requirements of packages are compared with them. If a version is not "
+        "known, each requirement on it counts as not met. A platform is a product, such as Deckhouse, that packages may "
+        "require in a certain version.",
     )
     facts.add_argument(
         "--kubernetes-version",

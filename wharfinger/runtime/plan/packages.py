@@ -96,7 +96,11 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """Return the definition that `FolderRegistry` would provide. A folder has only one version, which its files may state."""
+    """Return the definition of the package in a folder. If its files state a version, this must be the requested version;
+    otherwise the definition gets the requested version.
+
+    Raises ArtifactNotFoundError if there is no folder, or if it has another version, and ArtifactError for an invalid package.
+    """
     if not folder.is_dir():
         raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
     try:

@@ -2,8 +2,8 @@
 
 The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
 :mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has only the given resources. So the result depends only on the
-files: the packages that would be on, their order, and for each other package the reason, with the chain of causes to the root
-cause. The code of `wharfinger why` makes the chain (:mod:`~wharfinger.runtime.why.explanation`).
+files. It has the packages that would be on, in their order. For each other package it has the reason, with the chain of causes
+to the root cause. The code of `wharfinger why` makes the chain (:mod:`~wharfinger.runtime.why.explanation`).
 
 Hooks and ``enabled`` scripts are not run, and neither a cluster nor the settings in Secrets and ConfigMaps are read. The plan
 assumes that ``enabled`` scripts would not object; packages with such a script have a note. A suspended package would not run,
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def blocked(self) -> tuple[PlannedPackage, ...]:
-        """Return the packages that are wanted, but would not be on."""
+        """Return the packages that are wanted, but that would not be on, in the daemon that the plan predicts."""
         return tuple(each for each in self.packages if each.state is PlanState.BLOCKED)
 
 

@@ -92,8 +92,8 @@ def add_rights(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", o
     rights.add_argument(
         "--resource-names",
         action="store_true",
-        help="restrict the rules to the names of the objects for which requests were recorded; the verbs create, list and "
-        "watch cannot be restricted to names (default: the rules allow all objects of each resource)",
+        help="restrict the rules to the names of the objects for which requests were recorded, except rules for the verbs "
+        "create, deletecollection, list and watch (default: the rules allow all objects of each resource)",
     )
     rights.add_argument("--helm", default="helm", metavar="PROGRAM", help="the Helm program (default: %(default)s)")
     rights.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")

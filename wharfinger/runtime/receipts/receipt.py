@@ -45,8 +45,8 @@ async def make_receipt(
 ) -> Receipt:
     """Return the receipt of a package; trials run in folders below ``folder``.
 
-    With ``with_names``, rights are restricted to the objects that the package used in the first trial. If a proof shows that a
-    restricted right is not enough, the restriction of this right is removed.
+    With ``with_names``, rights are restricted to the objects that the package used in the first trial. If a later trial (a
+    proof) shows that a restricted right is not enough, the restriction of this right is removed.
 
     Raises NotEnoughError, TrialError, PackageError, ClusterError, and the errors of a daemon that cannot start.
     """

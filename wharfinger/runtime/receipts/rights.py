@@ -15,7 +15,7 @@ RBAC: Final = "rbac.authorization.k8s.io"
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 """The order of the verbs in a rule; other verbs follow, sorted by name."""
 _FOR_ALL: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
-"""The resources that every authenticated user may create."""
+"""The resources that every authenticated user may create, so that no right is needed."""
 _GRANTED: Final = re.compile(
     r"\{APIGroups:\[(?P<groups>[^\]]*)\], Resources:\[(?P<resources>[^\]]*)\](?P<rest>[^}]*)\}"
 )

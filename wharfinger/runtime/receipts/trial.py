@@ -65,7 +65,7 @@ class TrialError(PackageError):
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs that a daemon runs."""
+    """The paths of the programs with which the daemon of a trial renders charts."""
 
     helm: Path
     engine: Path | None = None
@@ -110,7 +110,7 @@ class Record:
         self.requests.setdefault(self.phase if own else Part.HOOKS, []).append(request)
 
     def refusals(self, user: str) -> list[tuple[Part, JudgedRequest]]:
-        """Return the refused requests of the account, each with its part."""
+        """Return the refused requests of the account ``user``, each with the part of the trial in which it was made."""
         return [(part, request) for part, made in self.requests.items() for request in refused(made, user)]
 
 

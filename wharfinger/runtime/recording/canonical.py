@@ -124,8 +124,8 @@ _Kept: TypeAlias = Mapping[str, frozenset[str]]
 
 
 def _quick_of(tag: str, kind: type, kept: _Kept) -> _Quick | None:
-    """Return the way in which msgspec writes records of a class; None if msgspec cannot write them, because fields of the class
-    do not have the simplest types.
+    """Return the description that `Codec.quick` needs to write records of a class with msgspec; None if msgspec cannot write
+    them, because some fields of the class do not have the simplest types.
     """
     found = _texts_of(tag, kind, kept, "")
     if found is None:
@@ -193,7 +193,9 @@ def as_bytes(value: JsonValue) -> bytes:
 
 
 def as_lines(values: Sequence[object]) -> bytes:
-    """Return values as lines of JSON; the keys of objects are in any order. The values may contain records and times."""
+    """Return values as lines of JSON; the keys of objects are in any order. The values may contain all objects that msgspec can
+    encode, such as structs and times.
+    """
     return _LINES.encode_lines(values)
 
 
@@ -249,7 +251,7 @@ class Codec:
         return self._other(kind, value, text, self.encode) if record is None else self._record(record, value, text)
 
     def _record(self, record: _Record, value: object, text: Text) -> JsonValue:
-        """Return the form of a record."""
+        """Return the canonical form of a record."""
         encoded: list[JsonValue] = [record.tag]
         append = encoded.append
         for found, kept in zip(record.get(value), record.kept, strict=True):
@@ -282,13 +284,14 @@ class Codec:
         return encoded
 
     def mark(self, value: object, text: Text) -> JsonValue:
-        """Return the form of an object to which the state machine only refers. The class `Codec` raises CanonicalError, because
-        most state machines refer to no such objects.
+        """Return the canonical form of a *marked* object, to which the state of a state machine only refers. The class `Codec`
+        raises CanonicalError, because most state machines refer to no such objects. Subclasses for other state machines
+        override this method.
         """
         return self.other(value, text)
 
     def _other(self, kind: type, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the form of a value that is not a record."""
+        """Return the canonical form of a value that is not a record."""
         if kind is str:
             return text(cast("str", value))
         if kind in _SCALARS:

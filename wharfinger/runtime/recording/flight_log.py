@@ -43,7 +43,9 @@ _FILE_MODE: Final = 0o600
 
 @dataclass(slots=True)
 class LogCounters:
-    """The counts since the start: records and bytes written, and records lost; and whether writes fail now."""
+    """The numbers of records and bytes that were written since the start, and of records that were lost. ``failing`` is True
+    while writes fail.
+    """
 
     records: int = 0
     bytes: int = 0
@@ -53,8 +55,8 @@ class LogCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """The mark that a new file begins. The first record of the file is its head. If ``lost`` is not 0, so many records were
-    lost before the file, and its next record states this.
+    """The mark that a new file begins. ``first`` are the first records of the file: its head and, if records were lost before
+    the file, a record of the gap. ``lost`` is the number of the lost records.
     """
 
     number: int

@@ -69,7 +69,9 @@ def names_in(record: Record) -> tuple[str, ...]:
 
 
 def events_of(base: Past, records: Iterable[EventRecord | StateRecord]) -> tuple[EventSnapshot, ...]:
-    """Return the events of records that follow the state ``base``. Afterwards, ``base`` is the state after all of them."""
+    """Return the events in ``records``, which follow the state ``base``. The call changes ``base`` to the state after the last
+    record.
+    """
     events = []
     for record in records:
         if isinstance(record, StateRecord):

@@ -25,13 +25,13 @@ from wharfinger.runtime.versions.rollback_note import RollbackNote
 MARK: Final = "~"
 """The tag of a mark."""
 MOST_OBJECTS: Final = 40
-"""If a package has more objects than this, the objects to which the package's state no longer refers are forgotten."""
+"""If a package has more marked objects than this, those to which the package's state no longer refers are forgotten."""
 
 
 @dataclass(slots=True, eq=False)
 class StandIn:
-    """An object that takes the place of a marked object when a recording is read. It has the number, the kind, and the recorded
-    attributes of the marked object. Stand-ins are compared by identity.
+    """An object that replaces a marked object (an object that is recorded only as a mark) when a recording is read. It has the
+    number, the kind, and the recorded attributes of the marked object. Stand-ins are compared by identity.
     """
 
     number: int
@@ -41,7 +41,7 @@ class StandIn:
     """True for a scope that is cancelled; whether a scope is cancelled is recorded with each event that may depend on it."""
 
     def __getattr__(self, name: str) -> object:
-        """Return an attribute of the object. Raises AttributeError for an attribute that is not recorded."""
+        """Return a recorded attribute of the marked object. Raises AttributeError for an attribute that is not recorded."""
         names = _ATTRIBUTES.get(object.__getattribute__(self, "kind"), ())
         if name in names:
             found = object.__getattribute__(self, "attributes")[names.index(name)]

@@ -154,7 +154,7 @@ class Derived:
         return masked
 
     def derived(self, text: str) -> str:
-        """Mask the secrets in a text that was made from the state or from the effects."""
+        """Return a text with its secrets masked. The text was made from the state or from the effects of a state machine."""
         for original, masked in self.masked:
             text = text.replace(original, masked)
         return self._masking(text)

@@ -145,7 +145,7 @@ def package_changes(codec: Codec, before: Package | None, after: Package, text: 
 
 
 def marked_objects(package: Package) -> tuple[object, ...]:
-    """Return the objects that a package refers to by marks, also those in tuples."""
+    """Return the objects that the recorded form of a package contains only as marks, also those in tuples."""
     return (*_MARKED(package), *(each for held in _HELD(package) for each in held or ()))
 
 

@@ -130,8 +130,8 @@ class PackageCodec(Codec):
         return super()._other(kind, value, text, inner)
 
     def container(self, value: object, text: Text, inner: Encode) -> JsonValue:
-        """Return the recorded form of a value that is neither a record nor a member of an enumeration. A map is written as a
-        mark, because all maps are settings or values.
+        """Return the recorded form of a value that is neither a record nor a member of an enumeration. For a map, return a mark
+        instead of its content, because all maps are settings or values.
         """
         return self.mark(value, text) if isinstance(value, Mapping) else super().container(value, text, inner)
 
@@ -150,7 +150,7 @@ class PackageCodec(Codec):
                 return self.mark(value, text)
 
     def decode(self, value: JsonValue) -> object:
-        """Return the value of a canonical form. Raises CanonicalError."""
+        """Return the value that ``value``, a recorded form, stands for. Raises CanonicalError."""
         match value:
             case dict():
                 return package_of(self, value)
@@ -191,7 +191,7 @@ def surroundings(package: Package, around: Around) -> list[object]:
 
 
 def package_step(state: object, event: object, at: JsonValue) -> tuple[object, tuple[object, ...]]:
-    """Repeat the step of a package in a replay. Raises CanonicalError."""
+    """Repeat the step of a package in a replay; return the new state and the effects. Raises CanonicalError."""
     package = cast("Package", state)
     if isinstance(event, Changed) and isinstance(changed := cast("object", event.status), _Changes):
         event = Changed(status_after(package.status, changed.changes))

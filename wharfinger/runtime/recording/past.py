@@ -172,7 +172,7 @@ class Past:
 
 
 def is_mention(event: JsonValue) -> bool:
-    """Return whether this event of a record only mentions the event of another package."""
+    """Return whether this event, in the record of one package, is only a mention of an event about another package."""
     return isinstance(event, list) and event[:1] == [MENTION]
 
 

@@ -51,7 +51,8 @@ class EventRecord:
     """One step of a machine.
 
     ``key`` is the name of the package. For a queue, ``#`` and the number of the queue follow the name; for the scheduler,
-    ``key`` is empty. ``at`` is the time of the event, to which the state machine of a package adds its surroundings.
+    ``key`` is empty. ``at`` is the time of the event; for the state machine of a package, it also has the other inputs of the
+    step (:class:`~wharfinger.runtime.package.around.Around`).
     """
 
     number: int
@@ -92,7 +93,7 @@ class HeadRecord:
 
 @dataclass(frozen=True, slots=True)
 class GapRecord:
-    """``lost`` records are missing before this one."""
+    """The mark of a gap in a recording: ``lost`` records are missing before this one."""
 
     number: int
     time: float

@@ -110,8 +110,8 @@ class _Known:
         return self.masking.renewed != self.renewed
 
     def set_status(self, before: object) -> None:
-        """If this writes records of a package, remember the package's status before the event. Some events are written as
-        changes of this status.
+        """Remember the package's status before the event, because some events are written as changes of this status. Do nothing
+        if this writer records another state machine than that of a package.
         """
         if isinstance(self.codec, PackageCodec) and isinstance(before, package_state.Package):
             self.codec.status = before.status
@@ -133,7 +133,7 @@ class _Known:
 
 
 class RecordWriter:
-    """The writer of the records of one daemon. ``masking_of`` returns the masking of a package."""
+    """The writer of the records of one daemon. ``masking_of`` returns the object that masks the secrets of a package."""
 
     def __init__(
         self, sink: Log, masking_of: Callable[[str], Masking], maskings: dict[str, Masking], renewals: Renewals
@@ -156,7 +156,9 @@ class RecordWriter:
         self._begun: tuple[object, JsonValue] = None, None
         """The last initial state of a queue, and its form. Almost all queues begin in the same state."""
         self._nodes: dict[str, tuple[Node, JsonValue]] = {}
-        """The node that each package last offered, and the form of the event of this offer, which contains no masked texts."""
+        """The node that each package last offered, and the recorded form of the event of this offer. The form contains no texts
+        that are masked, so it can be used again.
+        """
         self._graph: tuple[Graph, int, int] | None = None
         """The last recorded state of the scheduler, the number of the file that has it, and the number of renewals of masked
         texts by then.
@@ -264,7 +266,7 @@ class RecordWriter:
         return sum(len(batch) for batch in batches if isinstance(batch, list)) - made
 
     def begin(self) -> None:
-        """Prepare for adding records; all records that are added after this call belong to the file that is open now."""
+        """Note which file is open now: all records that are added after this call belong to this file."""
         self._file = self._sink.file
 
     # --- the scheduler ---------------------------------------------------------------------------------------------------
@@ -302,8 +304,8 @@ class RecordWriter:
         self._graph = after, file, renewed
 
     def _offer(self, event: NodeAdded) -> JsonValue:
-        """Return the form of an event that offers a node. Most nodes are offered again without a change, so the form of the
-        last offer of each package is kept.
+        """Return the recorded form of an event that passes a node to the scheduler. Most nodes are passed again without a
+        change, so the form of each package's last event is kept.
         """
         name = event.node.name
         known = self._nodes.get(name)
@@ -356,7 +358,7 @@ def _continues(known: _Known, before: object) -> bool:
 
 
 def _is_over(step: Step) -> bool:
-    """Return whether a state machine has ended with this step, so that its next record has a whole state."""
+    """Return whether a state machine has ended with this step. If so, the next record of this machine has a whole state."""
     if step.machine is JOURNAL:  # an empty state is no end, because the next operation begins soon
         return type(step.event) is Forget
     return step.after is None

@@ -159,7 +159,7 @@ class Recorder:
         self._put_aside(Step(self._number, self._now(), PACKAGE, name, name, before, event, after, effects, at))
 
     def drain(self) -> None:
-        """Keep the stored steps in memory, and pass them to the log."""
+        """Process the steps that were put aside: keep them in memory, and pass them to the log."""
         steps, self._aside = self._aside, []
         self._renewals.trim()
         if self._writer is not None:
@@ -239,7 +239,7 @@ class Recorder:
             self._writer.add_decision(step, subject)
 
     def masking(self, name: str) -> Masking:
-        """Return the masking of a package's texts."""
+        """Return the object that masks the secrets in the texts of a package."""
         masking = self._maskings.get(name)
         if masking is None:
             masking = self._maskings[name] = Masking(partial(self.secrets_of, name), self._renewals)

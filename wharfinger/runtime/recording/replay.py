@@ -70,8 +70,8 @@ class Replay:
     """
 
     def take(self, record: Record) -> Difference | None:
-        """Process one record; return the difference, or None. Raises CanonicalError if the record's state machine is not
-        known.
+        """Replay one record. Return the difference between the recorded and the replayed step; None if they are equal, or
+        cannot be compared yet. Raises CanonicalError if the record's state machine is not known.
         """
         match record:
             case HeadRecord(first=first):
@@ -158,8 +158,8 @@ class Replay:
 
 
 def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
-    """Process all records, and yield the differences. After a difference, the events of that state machine are skipped until
-    the recording has its complete state again. Raises CanonicalError.
+    """Process all records, and yield the differences. After a difference in the steps of one state machine, further events of
+    this state machine are skipped until the recording has its complete state again. Raises CanonicalError.
     """
     for record in records:
         difference = replay.take(record)
@@ -170,8 +170,8 @@ def replayed(records: Iterable[Record], replay: Replay) -> Iterator[Difference]:
 def _effects(
     machine: Machine, codec: Codec, effects: tuple[object, ...], recorded: list[JsonValue]
 ) -> tuple[JsonValue, JsonValue]:
-    """Return the replayed and the recorded effects in a form in which they can be compared: effects of the scheduler in full,
-    those of other state machines by their kinds.
+    """Return the replayed effects and the recorded effects in a form in which the two can be compared. Effects of the scheduler
+    are compared in full; the effects of another state machine are compared by their kinds.
     """
     if machine is SCHEDULER:
         return [codec.encode(effect) for effect in effects], [codec.plain(effect) for effect in recorded]

@@ -77,11 +77,11 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     after: object
     effects: tuple[object, ...]
     at: object = None
-    """The surroundings of an event of a package, if there is a log."""
+    """The recorded inputs of a package's step that are not part of the package's state; None if there is no log."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """A step of the scheduler."""
+    """A step of the scheduler, which may concern several packages."""
 
     number: int
     time: float

@@ -53,7 +53,9 @@ class Words:
 
 
 def words_of(record: EventRecord, before: Past) -> Words:
-    """Return the texts for an event of a package; ``before`` is the state of the package before the event."""
+    """Return the texts that describe an event of a package to users; ``before`` is the state of the package before the
+    event.
+    """
     tag, fields = _parts(record.event)
     effects = record.effects if isinstance(record.effects, list) else []
     if record.machine == LIFECYCLE.name:

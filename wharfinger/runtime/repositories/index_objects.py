@@ -92,6 +92,8 @@ class IndexObjects:
 
 
 def object_name(repository: str, package: str) -> str:
-    """Return the name of the PackageIndex of a package. It contains a checksum if the API server would refuse the usual name."""
+    """Return the name of the PackageIndex of a package: ``repository.package`` or, if the API server would refuse this name, a
+    name with a checksum.
+    """
     name = f"{repository}.{package}"
     return name if is_subdomain(name) else f"index-{checksum([repository, package])[-40:].lower()}"

@@ -94,7 +94,9 @@ async def scan_package(
 
 
 async def _details(registry: Registry, path: str, version: str, before: VersionDetails | None) -> VersionDetails | None:
-    """Return the details of a version; return ``before`` if the version's tag has not moved, and None if the tag was deleted."""
+    """Return the details of a version. These are the earlier details, ``before``, if the version's tag has not moved since.
+    Return None if the tag was deleted.
+    """
     try:
         descriptor = await registry.resolve(path, tag_of_version(version))
     except ArtifactNotFoundError:

@@ -33,10 +33,9 @@ from wharfinger.packages.errors import ArtifactNotFoundError, PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.registry.oci_registry import OciRegistry
 from wharfinger.packages.sources.archives import ArchiveSource
-from wharfinger.packages.sources.git_repository import GitSource
 from wharfinger.packages.sources.mirrored_registry import MirroredRegistry
 from wharfinger.packages.sources.packed_registry import PackedRegistry
-from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, Source, without_policy
+from wharfinger.packages.sources.source import FolderSource, HelmSource, LayoutSource, Source, is_packed, without_policy
 from wharfinger.runtime.package.instance import SourceOpener
 from wharfinger.runtime.repositories.index_objects import IndexObjects
 from wharfinger.runtime.repositories.package_scan import Interest, scan_package
@@ -157,7 +156,7 @@ class Repositories:
             source = self._source(repository, obj) if obj is not None else None
             if source is None:
                 return None
-            detailed = LOOKED_UP if _has_details(source) else 0
+            detailed = 0 if is_packed(source) else LOOKED_UP
             self._note(repository, package, FAILED_S, None)  # kept if the caller is cancelled before the lookup ends
             async with self.open_source(without_policy(source), package) as (registry, path):
                 before = PackageIndex(repository, package)
@@ -281,7 +280,7 @@ class Repositories:
         before = self.index(name, package) or PackageIndex(name, package)
         # A scan downloads no packages, so it does not know details that are only in the files of a package. The tags of Helm
         # repositories and of archives cannot move.
-        detailed = DETAILED if _has_details(source) else 0
+        detailed = 0 if is_packed(source) else DETAILED
         interest = Interest() if isinstance(source, HelmSource | ArchiveSource) else interest
         try:
             async with self.open_source(without_policy(source), package) as (registry, path):
@@ -437,11 +436,6 @@ def read_interval(obj: JsonObject) -> timedelta:
         least = f"{LEAST_INTERVAL.total_seconds():.0f}s"
         raise FormatError(f"spec.scanInterval: expected at least {least}, found {text}; set a longer one")
     return interval
-
-
-def _has_details(source: Source) -> bool:
-    """Return whether the details of a version can be read without its files."""
-    return not isinstance(source, HelmSource | GitSource | ArchiveSource)
 
 
 def _times(written: JsonObject) -> JsonObject:

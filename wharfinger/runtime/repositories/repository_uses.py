@@ -85,9 +85,7 @@ class Uses:
         return tuple(sorted(key for key, use in uses if use.followed and use.package == package))
 
     def interests(self, repository: str) -> dict[str, Interest]:
-        """Return the followed packages of a repository. For each of them, name the tags whose digests every scan has to
-        request.
-        """
+        """Return the followed packages of a repository, each with the tags whose digests every scan has to request."""
         found: dict[str, Interest] = {}
         for use in self._by_repository[repository].values():
             if use.followed:

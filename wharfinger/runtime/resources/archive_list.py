@@ -31,7 +31,7 @@ CarriedArchives: TypeAlias = tuple[tuple[int, tuple[ObjectKey, ...]], ...]
 
 
 def read_archives(obj: JsonObject) -> tuple[tuple[ArchiveFile, ...], CarriedArchives]:
-    """Return the archives of a PackageRepository, and for archives without a URL the Secrets that carry them. Raises
+    """Return the archives of a PackageRepository and, for archives without a URL, the Secrets that contain them. Raises
     SpecError, FormatError.
     """
     listed = find_list(obj, "spec", "archive", "packages")

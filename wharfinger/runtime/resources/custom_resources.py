@@ -56,8 +56,8 @@ async def ensure_crds(
 
 
 async def check_crds(client: ClusterClient) -> None:
-    """Check that the CRDs, apart from those of the kinds OF_POOLS, exist and have all status fields that this version writes.
-    Raises ClusterError.
+    """Check that the CRDs of this version exist in the cluster, and have all status fields that this version writes. The CRDs
+    of pools (OF_POOLS) are not checked. Raises ClusterError.
     """
     for crd in own_crds():
         if find_str(crd, "spec", "names", "kind") in OF_POOLS:

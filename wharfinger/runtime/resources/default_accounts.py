@@ -35,7 +35,7 @@ class DefaultAccounts:
         return find_str(labels, ACCOUNT_LABEL)
 
     async def follow(self, changed: Callable[[str], None]) -> None:
-        """Report each namespace whose label is added, removed or changed, forever."""
+        """Call ``changed`` with the name of each namespace whose label is added, removed or changed, until cancelled."""
         with self.informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
@@ -44,6 +44,8 @@ class DefaultAccounts:
 
 @asynccontextmanager
 async def open_default_accounts(client: ClusterClient) -> AsyncIterator[DefaultAccounts]:
-    """Follow the labels while the body runs. The body does not wait for the first list of namespaces."""
+    """Follow the labels that name default accounts while the body runs. The body does not wait for the first list of
+    namespaces.
+    """
     async with open_informer(client, NAMESPACE, label_selector=ACCOUNT_LABEL) as informer:
         yield DefaultAccounts(informer)

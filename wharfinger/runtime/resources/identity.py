@@ -27,7 +27,7 @@ class IdentityError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class AppId:
-    """An Application by namespace and instance name."""
+    """The identity of an Application: its namespace and its instance name."""
 
     namespace: str
     instance: str
@@ -52,7 +52,7 @@ class AppId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ModuleId:
-    """A Module by its name; ``namespace`` is the namespace of its release."""
+    """The identity of a Module: its name, and the ``namespace`` of its release."""
 
     name: str
     namespace: str = SYSTEM_NAMESPACE

@@ -46,7 +46,7 @@ class RecordedInputs:
 
     @property
     def resolved(self) -> ResolvedSettings:
-        """Return the settings, with their secrets marked."""
+        """Return the recorded settings, with the texts in them that are secret."""
         secrets = tuple(sorted(texts_at(self.settings, self.hidden)))
         return ResolvedSettings(self.settings, secrets, self.hidden, self.settings_version)
 

@@ -30,7 +30,7 @@ class _Followed:
 
 
 class References:
-    """The referenced objects. Use `open_references`."""
+    """The watched Secrets and ConfigMaps to which specs refer. Use `open_references`."""
 
     def __init__(self, client: ClusterClient, nursery: trio.Nursery, on_change: Callable[[str], None]) -> None:
         """Initialize the references; only `open_references` calls this, because it owns the nursery."""
@@ -40,8 +40,8 @@ class References:
         self._followed: dict[ObjectKey, _Followed] = {}
 
     def want(self, owner: str, keys: Iterable[ObjectKey]) -> None:
-        """Set the objects that ``owner`` requests, in place of those that it requested before. For an owner that is gone,
-        ``keys`` is empty.
+        """Follow the objects ``keys`` for ``owner``, and no longer follow other objects for it. When an owner is gone, call
+        this method with no keys.
         """
         wanted = frozenset(keys)
         for key, followed in list(self._followed.items()):

@@ -39,8 +39,8 @@ class DeletionPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReleasePolicy:
-    """The fields of the policy. ``digest`` is a checksum of all fields except ``deletion``, for comparison; "" if none of these
-    fields is set.
+    """The policy for the applied objects of a package. ``digest`` is a checksum of all fields except ``deletion``, for
+    comparison; "" if none of these fields is set.
     """
 
     drift: DriftPolicy = DriftPolicy()  # noqa: RUF009 - frozen

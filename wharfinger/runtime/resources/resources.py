@@ -104,8 +104,8 @@ class Directives:
     """The options for managing a package, besides its version and its settings.
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
-    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request. Each of the three requests
-    a complete reconciliation. ``forced`` also requests a new download and a run of all hooks. ``reset`` also makes the daemon
+    ``force-requested-at``, ``reset-requested-at``). A change of any of these values requests a complete reconciliation. A
+    change of ``forced`` also requests a new download and a run of all hooks. A change of ``reset`` also makes the daemon
     forget three things: which one-time steps are done, the values patches of hooks, and the former values of immutable
     settings.
     """
@@ -236,8 +236,8 @@ def is_deleting(obj: JsonObject) -> bool:
 
 
 def ignores_dependents(obj: JsonObject) -> bool:
-    """Return whether the object's annotation allows changes that break its dependents. The spec is not read, so it may be
-    invalid.
+    """Return whether an annotation of a package's resource allows changes that break dependents. The spec of the resource is
+    not read, so it may be invalid.
 
     Raises SpecError if the annotation is neither true nor false.
     """
@@ -245,7 +245,9 @@ def ignores_dependents(obj: JsonObject) -> bool:
 
 
 def _yes_or_no(obj: JsonObject, annotation: str) -> bool | None:
-    """Return whether an annotation is ``true`` or ``false``; None if it is not set. Raises SpecError for any other value."""
+    """Return True for an annotation with the value ``true``, and False for ``false``; None if it is not set or empty. Raises
+    SpecError for any other value.
+    """
     annotations = find(obj, "metadata", "annotations")
     said = annotations.get(annotation) if isinstance(annotations, dict) else None
     if said not in (None, "", "false", "true"):

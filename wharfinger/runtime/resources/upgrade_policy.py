@@ -32,7 +32,9 @@ _REQUEST: Final = re.compile(r"(former|[1-9][0-9]{0,8})(@.{0,100})?")
 
 @dataclass(frozen=True, slots=True)
 class UpgradePolicy:
-    """The policy. ``timeout`` is the time from the start of an upgrade until the package has to be Ready."""
+    """The policy for failed upgrades of a package. ``rollback`` is true if a failed upgrade is rolled back. ``timeout`` is the
+    time from the start of an upgrade until the package has to be Ready.
+    """
 
     rollback: bool = False
     timeout: timedelta = timedelta(minutes=10)
@@ -67,7 +69,7 @@ def read_upgrade_policy(spec: JsonObject) -> UpgradePolicy:
 
 
 def read_rollback_request(annotations: JsonObject) -> RollbackRequest | None:
-    """Read the annotation; None if it is not set. Raises FormatError."""
+    """Read the annotation ``wharfinger.dev/rollback-to``; return None if it is not set. Raises FormatError."""
     said = find_str(annotations, ROLLBACK)
     if not said:
         return None

@@ -152,7 +152,7 @@ Event: TypeAlias = (
 
 
 class Purpose(Enum):
-    """The reason for a Survey."""
+    """The reason for a Survey, which asks the scheduler which packages are on; the value says what happens next."""
 
     RUN_OTHERS = "the other packages run, with the values of the previous round"
     RUN_ALL = "all other packages run again, because the global values have changed"
@@ -200,7 +200,7 @@ class EnqueueTurn:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Interrupt the afterAll hooks with this scope."""
+    """Interrupt the run of the afterAll hooks that has this scope."""
 
     scope: WorkScope
     cause: str

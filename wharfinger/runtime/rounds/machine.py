@@ -267,7 +267,7 @@ def _go_on(rounds: Rounds, *, changed: bool) -> Next:
         said = Log("afterAll hooks changed the global values; another round begins")
         return replace(rounds, again=rounds.again + 1), (said, Tell(Rescheduled(GLOBAL, "AfterAllChangedGlobalValues")))
     message = (
-        f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change the "
+        f"afterAll hooks changed the global values {MAX_ROUNDS + 1} rounds in a row; a hook must not change the "
         "values again if nothing else has changed"
     )
     return replace(rounds, again=0), (ReportLoop(message),)

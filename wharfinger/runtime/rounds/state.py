@@ -29,17 +29,17 @@ class Turn:
     """
 
     scope: WorkScope
-    """The scope of the task, which also identifies the turn."""
+    """The scope of the task that runs the afterAll hooks. It also identifies this execution of the hooks."""
     made: str
-    """The checksum of the values and switches that hooks can change, as it was before the turn."""
+    """The checksum, before this run of the afterAll hooks, of the values and switches that hooks can change."""
     at_work: bool = False
     """True while the hooks run; False while they wait, for example for their next attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The state of the rounds of global hooks, with the switches in effect, and the checksum of the values with which packages
-    were last run.
+    """The state of the rounds of global hooks. It includes the switches of Modules that are in effect, and the checksum of the
+    global values with which packages were last run.
     """
 
     phase: Phase = Phase.IDLE
@@ -63,7 +63,7 @@ class Rounds:
     """The number of consecutive rounds that afterAll hooks have caused."""
 
     def is_superseded(self, scope: WorkScope) -> bool:
-        """Return True unless the turn with this scope is still the current turn. It is not if another round has begun, or if
-        the turn is over.
+        """Return whether the turn with this scope is no longer the current turn, because another round has begun or the turn is
+        over.
         """
         return self.phase is not Phase.ENDING or self.turn is None or self.turn.scope is not scope

@@ -142,7 +142,7 @@ class Disable:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The effect of running a package. The end of the run is reported with the number ``run``."""
+    """The effect that starts a run of a package. The end of the run is reported with the same number ``run``."""
 
     name: str
     run: int

@@ -14,7 +14,7 @@ from wharfinger.runtime.scheduler.graph import Node
 
 
 def outranking(node: Node, peers: Iterable[Node]) -> tuple[str, ...]:
-    """Return the names of the peers in the node's group that take precedence over it, sorted."""
+    """Return the names of those peers in the node's group that take precedence over the node, sorted."""
     if not node.exclusive:
         return ()
     rank = node.order, node.name

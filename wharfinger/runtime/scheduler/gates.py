@@ -171,7 +171,9 @@ class _Judge:
         return turned
 
     def _later(self, name: str, knot: Knot) -> Iterator[int]:
-        """Return the positions of the later members of a knot whose decisions depend on the member ``name``."""
+        """Return the positions in a knot of those members whose decisions depend on the member ``name``, and that are decided
+        after it.
+        """
         at = knot.position[name]
         yield from (where for each in self._topology.named_by[name] if (where := knot.position.get(each, at)) > at)
         for each in self._topology.edges[name].none_of:
@@ -183,8 +185,8 @@ class _Judge:
         return Others(self._enabled(name), self._nodes, wanted=self._wanted(name))
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Return the versions of the nodes that a node names and that are on. In ``knot``, which is the node's own, only nodes
-        that are decided before the node count.
+        """Return the versions of the nodes that a node names and that are on. If ``knot`` is given, which must be the node's
+        own knot, leave out its members that are decided after the node.
         """
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
@@ -220,8 +222,8 @@ class _Judge:
 def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
     """Return whether a node is to be installed as soon as its requirements are met.
 
-    Such a node is uninstalled only if a Module that outranks it takes its exclusive group. It keeps its own rank in the group
-    while it is paused, and while its script runs, has failed, or has given only a provisional vote.
+    Such a node is uninstalled only if another Module of its exclusive group takes precedence. It keeps its own place in the
+    group while it is paused, and while its script runs, has failed, or has given only a provisional vote.
     """
     vote = _resolved(votes_without_gates(node, facts, replace(opinion, vote=None)))
     said = opinion.vote
@@ -230,9 +232,10 @@ def is_wanted(node: Node, facts: Facts, opinion: Opinion) -> bool:
 
 
 def _resolved(cast: Iterator[Vote]) -> Vote:
-    """Return the vote that decides: the first FORBID if there is one, and otherwise the last vote.
+    """Return the vote that decides: the first FORBID if there is one, and otherwise the last vote that counts.
 
-    A vote after the first that is UNDEFINED, because it is pending, counts only if the node would be on otherwise.
+    The first vote always counts. A later vote that is UNDEFINED, because its answer is pending, counts only if the last vote
+    that counted before it is ENABLE.
     """
     counts = next(cast)
     for vote in cast:

@@ -18,7 +18,9 @@ _VALUES: Final[dict[JsonValue, bool]] = {True: True, False: False, "true": True,
 
 
 def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
-    """Return the flags in the kept patches, by the name of the Module; the last patch of a flag counts."""
+    """Return the flags that the values patches of global hooks have set, by the name of the Module. The last patch of each flag
+    counts.
+    """
     found: dict[str, bool] = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))

@@ -139,7 +139,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The nodes in order. The nodes that a node names come before it, except for some edges within knots.
+    """The order of the nodes: each node comes after the nodes that it names, except for some nodes in knots.
 
     ``waits_for`` has, for each node, the nodes that must be active before it may be scheduled, sorted. ``effective`` has the
     effective order of each node: its own order, or the highest effective order in its ``waits_for`` if that is higher.
@@ -156,7 +156,7 @@ class Topology:
     edges: "HashTrieMap[str, Edges]" = field(default_factory=HashTrieMap)
 
     def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
-        """Return ``names`` and every node whose decision may depend on theirs, in the order in which they are decided.
+        """Return ``names`` and every node whose decision may depend on a decision about ``names``, in the order of decision.
 
         For a name without a node, the nodes that name it are returned. If one member of a knot is affected, all members are.
         """
@@ -219,7 +219,9 @@ def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node 
 
 
 def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewired:
-    """Return the topology of ``nodes`` after ``old`` was removed. It is derived from the topology ``before`` this change."""
+    """Return the topology of ``nodes``, from which ``old`` was removed. ``before`` is the topology with ``old``; only the parts
+    that the removal affects are computed again.
+    """
     draft = _Draft(before, nodes)
     draft.drop(old.name)
     draft.settle({each for each in _tied(before, old.name) if each != old.name})
@@ -298,11 +300,11 @@ class _Draft:
             self.named_by = self.named_by.insert(each, left) if left else self.named_by.remove(each)
 
     def namers(self, name: str) -> Collection[str]:
-        """Return the nodes whose requirements name this node."""
+        """Return the names of the nodes whose requirements name the node ``name``."""
         return self.named_by.get(name, _NAMERS)
 
     def named(self, name: str) -> Iterator[str]:
-        """Return the nodes that the requirements of this node name."""
+        """Return the names of the existing nodes that are named in the requirements of the node ``name``."""
         return (each for each in self.edges[name].named if each in self.edges)
 
     def settle(self, region: Collection[str]) -> None:

@@ -113,8 +113,8 @@ def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph,
 
 
 def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
-    """Return new decisions about all nodes whose decision might change if the node of ``name`` were replaced by ``node`` (None
-    if it were removed). Raises CycleError.
+    """Return the new decisions about all nodes whose decision might change if ``node`` replaced the node of ``name``. If
+    ``node`` is None, the node of ``name`` is treated as removed. Raises CycleError.
     """
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
@@ -245,7 +245,9 @@ class _Turn:
         self.asked.add(name)
 
     def _grouped(self, node: Node) -> Node:
-        """Return an added node with the members of its exclusive group that outrank it; update the other members of the group."""
+        """Return an added node with ``outranked_by``, the members of its exclusive group that take precedence over it. Update
+        this field of the other members of the group, too.
+        """
         old = self.entries.get(node.name)
         if not node.exclusive and not (old and old.node.exclusive):
             return node
@@ -328,8 +330,8 @@ class _Turn:
 
     def _keep(self, old: Entry, entry: Entry) -> None:
         """Replace a node's entry. If the node now holds its tier, or no longer holds it, update the count of the tier's
-        holders. If the node has become hopeless, or is not hopeless any more, mark the bodies of the nodes that are parked on
-        it to run again.
+        holders. If the node has become hopeless (its dependents wait in vain, see `Entry.hopeless`), or is not hopeless any
+        more, mark the bodies of the nodes that are parked on it to run again.
         """
         name = entry.node.name
         if entry.released != old.released:
@@ -395,7 +397,9 @@ class _Turn:
     # --- runs ----------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Make the engine run all bodies that are marked to run again, and the bodies of the nodes that they wake."""
+        """Make the engine run the bodies of all nodes that are marked to run again, and the bodies of the nodes that these runs
+        wake.
+        """
         self._call()
         while (dispatch := self._pull()) is not None:
             self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))

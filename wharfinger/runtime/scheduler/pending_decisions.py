@@ -27,7 +27,7 @@ class PackageOrders:
 
 @dataclass(slots=True)
 class PendingDecisions:
-    """The waiting effects, with at most one entry for each package."""
+    """The effects that have not been carried out yet, with at most one entry for each package."""
 
     _waiting: deque[str] = field(default_factory=deque)
     _entries: dict[str, PackageOrders] = field(default_factory=dict)

@@ -90,9 +90,10 @@ well.
 class Others:
     """The other nodes against which a node is judged.
 
-    ``enabled`` has the versions of the nodes that are on, ``installed`` has all nodes. ``wanted`` has the wanted Modules that
-    take precedence over the node in its exclusive group. In a knot, ``late`` has the versions of any-of members that count as
-    on although they are placed later, and ``refusers`` has the nodes that are placed before the node, exclude it, and are on.
+    ``enabled`` has the versions of the nodes that are on, and ``installed`` has all nodes. ``wanted`` has the wanted Modules
+    that take precedence over the node in its exclusive group. ``late`` and ``refusers`` are for knots: ``late`` has the
+    versions of any-of members that come after the node in the order, but count as on; ``refusers`` has the nodes that come
+    before the node, exclude it, and are on.
     """
 
     enabled: Mapping[str, str]
@@ -111,7 +112,9 @@ class Others:
 
 
 def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
-    """Return the votes of all rules that vote on the node, in order; the first vote is that of the floor, which always votes."""
+    """Return the votes of all rules that vote on the node, in order. The first vote is always the default of the package: on or
+    off.
+    """
     yield _floor(node)
     yield from gates(node, facts, others)
     yield from _votes_after_gates(node, facts, opinion)

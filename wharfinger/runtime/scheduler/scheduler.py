@@ -62,7 +62,7 @@ class ConstraintsError(Exception):
 
 
 class Scheduler:
-    """The state machine together with its state. The owner carries out the effects that `apply` returns."""
+    """The state machine of the scheduler, together with its state. The caller of `apply` carries out the returned effects."""
 
     def __init__(self, observe: Observe | None = None) -> None:
         self._graph = Graph()
@@ -110,8 +110,8 @@ class Scheduler:
         return decision is not None and decision.uninstall
 
     def decision(self, name: str) -> Decided | None:
-        """Return the last decision about a package; None if there is no decision yet, or if only the vote of the package's
-        script is missing.
+        """Return the last decision about a package; None if there is no decision yet, or if the decision still waits for the
+        vote of the package's script.
         """
         entry = self._graph.entries.get(name)
         if entry is None or entry.decision is None or entry.decision.pending:
@@ -138,8 +138,8 @@ class Scheduler:
         return self._graph.topology.dependents(name)
 
     def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
-        """Return the packages that are on, but would have an unmet requirement if the node of ``name`` were replaced by ``node``
-        (None if it were removed); sorted.
+        """Return the packages that are on now, but would have an unmet requirement if ``node`` replaced the node of ``name``,
+        or, if ``node`` is None, if the node of ``name`` were removed. The result is sorted.
 
         Nothing is changed. A node that would close a cycle breaks no package, because it is refused.
         """

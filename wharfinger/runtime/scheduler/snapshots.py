@@ -34,8 +34,8 @@ def node_snapshots(graph: Graph) -> tuple[NodeSnapshot, ...]:
 
 
 def node_snapshot(graph: Graph, name: str, held_by: HeldBy | None = None) -> NodeSnapshot:
-    """Return the snapshot of an existing node. ``held_by`` may be a cached function, so that the nodes for which higher orders
-    wait are looked up only once for many snapshots.
+    """Return the snapshot of an existing node. ``held_by`` returns the nodes of an order for which higher orders wait. If it is
+    a cached function, these nodes are looked up only once for many snapshots.
     """
     entry, topology = graph.entries[name], graph.topology
     node, decision = entry.node, entry.decision

@@ -129,8 +129,8 @@ class _Line:
         return True
 
     def _reached(self, start: str, edges: Pairs, wanted: Callable[[int], bool], sought: str) -> set[str]:
-        """Return the nodes that can be reached from ``start`` through nodes for whose positions ``wanted`` is true; stop early
-        if ``sought`` is found.
+        """Return the nodes that can be reached from ``start`` through nodes for whose positions ``wanted`` is true. Stop early
+        if the node ``sought`` is found.
         """
         found, to_see = {start}, [start]
         while to_see and sought not in found:

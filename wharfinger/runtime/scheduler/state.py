@@ -27,14 +27,14 @@ _VOTE: Final = "Vote"
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """The node has to be scheduled, for this reason."""
+    """The phase of a node that has to be scheduled; ``reason`` says why."""
 
     reason: str = _FIRST_REASON
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """The node's run ``run`` was requested, and has not succeeded yet."""
+    """The phase of a node whose run was requested and has not succeeded yet; ``run`` is the number of this run."""
 
     run: int
     failed: bool = False
@@ -75,14 +75,14 @@ class Entry:
 
     @property
     def released(self) -> bool:
-        """Return whether packages of higher orders do not wait for this package: it is active, its run has failed, or it is
-        stuck.
+        """Return whether packages of higher orders need not wait for this package: it is active, its run has failed, or it
+        waits, directly or not, for a package whose run has failed.
         """
         return isinstance(self.phase, Active) or self.hopeless
 
     @property
     def hopeless(self) -> bool:
-        """Return whether dependents wait for the package in vain, because its run failed or it is stuck."""
+        """Return whether other packages wait for this package in vain, because its run failed or because it is ``stuck``."""
         return self.stuck or (isinstance(self.phase, Scheduled) and self.phase.failed)
 
 
@@ -98,8 +98,8 @@ def vote_id(name: str) -> Id:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole state. ``runs`` is the number of runs that were ordered so far, ``news`` the number of released tiers of
-    which the engine was notified.
+    """The whole state of the scheduler. ``runs`` is the number of runs that were ordered so far, ``news`` the number of
+    released tiers of which the engine was notified.
 
     ``subscribers`` has the nodes that subscribe to each package; that package need not have a node. ``touched`` are the names
     whose entry or effective order the last step changed, added or removed; sorted.
@@ -124,7 +124,9 @@ class Graph:
         return Nodes(self.entries)
 
     def opinion(self, name: str) -> Opinion:
-        """Return the user's intent for an existing node, the last vote of its script, and the flag of a global hook."""
+        """Return, for an existing node, the user's intent, the last vote of its enabled script, and the flag that global hooks
+        have set for it.
+        """
         return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:

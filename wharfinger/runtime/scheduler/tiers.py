@@ -26,15 +26,17 @@ def tier_id(order: int) -> Id:
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """The number of holders of each tier, by effective order; tiers without holders are left out."""
+    """The number of nodes that hold each tier. The keys are the effective orders of the tiers; tiers without holders are left
+    out.
+    """
 
     held: "HashTrieMap[int, int]" = _NONE
 
     def moved(self, before: int | None, after: int | None) -> "Tiers":
-        """Return the counts of holders after a node has changed its tier, from the tier of the order ``before`` to that of
+        """Return the numbers of holders after a node has moved from the tier of the order ``before`` to the tier of the order
         ``after``.
 
-        None means that the node held, or holds, no tier.
+        If ``before`` is None, the node held no tier before. If ``after`` is None, it holds no tier now.
         """
         if before == after:
             return self
@@ -52,7 +54,7 @@ class Tiers:
         return not self.held
 
     def is_held(self, order: int) -> bool:
-        """Return whether any node holds the tier of an order."""
+        """Return whether the tier of an order has holders: nodes of this order that are not released yet."""
         return order in self.held
 
     def below(self, order: int) -> int | None:

@@ -66,9 +66,10 @@ class VersionChange:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result. ``changes`` is empty if no suitable set was found; ``complete`` is True if no limit ended the search: a
-    suitable set was found, or there is none. ``tried`` are the packages that take part in the conflicts, sorted. ``unread`` are
-    the packages among them whose other versions were not read, because the number of packages that are read is limited.
+    """The result of a search for versions of packages that work together. ``changes`` are the packages with other versions; it
+    is empty if no suitable set was found. ``complete`` is True if no limit ended the search: a suitable set was found, or there
+    is none. ``tried`` are the packages that take part in the conflicts, sorted. ``unread`` are the packages among them whose
+    other versions were not read, because the number of packages that are read is limited.
     """
 
     changes: tuple[VersionChange, ...]
@@ -107,8 +108,8 @@ class _Set:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Proposal:
-    """A set that is not judged yet: a judged set with another version of one more package. Proposals are ordered by their
-    cost.
+    """A set of versions that is not judged yet: the judged set ``base``, and in addition ``node``, another version of one more
+    package. Proposals are ordered by their cost.
     """
 
     changed: int
@@ -233,8 +234,8 @@ class _Search:
 
 
 def _involved(graph: Graph, wrong: str) -> list[str]:
-    """Return the packages that take part in the conflict because of which the package ``wrong`` is off. That package is
-    first.
+    """Return the package ``wrong``, and then all other packages that take part in the conflict because of which ``wrong`` is
+    off.
     """
     found: dict[str, None] = {}
     to_see = [wrong]

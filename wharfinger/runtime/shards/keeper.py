@@ -135,8 +135,8 @@ class ShardKeeper:
         return done
 
     async def _is_unwritten(self, name: str, key: ObjectKey, version: str) -> bool:
-        """Return True if this daemon's write of the resource's owner is known to have failed: the resource in the cluster still
-        has the resourceVersion from before the write.
+        """Return True if this daemon tried to write the owning shard into the resource, and this write is known to have failed:
+        the resource in the cluster still has the resourceVersion from before the write.
         """
         if name not in self._doubtful:
             return False

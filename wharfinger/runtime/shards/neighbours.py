@@ -57,7 +57,7 @@ class Neighbours:
         packages.modules.elsewhere.append(self.modules)
 
     def modules(self) -> tuple[str, ...]:
-        """Return the names of the neighbours that are Modules and are on, sorted."""
+        """Return the names of the Modules that other shards manage and that are on, sorted."""
         return tuple(sorted(name for name, each in self._known.items() if "." not in name and each.on))
 
     def seen(self, name: str, obj: JsonObject | None) -> None:
@@ -79,8 +79,8 @@ class Neighbours:
         self._packages.settle()
 
     def forget(self, name: str) -> None:
-        """Forget the neighbor node of a package that this shard manages from now on. The node is replaced once this daemon has
-        loaded the package.
+        """Forget a package as a neighbor, because this shard manages it from now on. Its node in the scheduler is replaced once
+        this daemon has loaded the package.
         """
         self._runs.pop(name, None)
         if self._known.pop(name, None) is not None:
@@ -92,6 +92,8 @@ class Neighbours:
             self._complete(orders.name)
 
     def _complete(self, name: str) -> None:
-        """If the neighbor package is ready, report to the scheduler that the run it waits for is complete."""
+        """If the neighbor package is ready, report to the scheduler that the package's run, for which the scheduler waits, is
+        complete.
+        """
         if name in self._runs and self._known[name].ready:
             self._packages.note(Completed(name, self._runs.pop(name)))

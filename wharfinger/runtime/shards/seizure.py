@@ -85,10 +85,11 @@ class Seizures:
                 nursery.start_soon(self._from, owner, awaited, name=f"takeover from shard {owner or 'main'}")
 
     async def _from(self, owner: str, awaited: Awaited) -> None:
-        """Wait until an owner has handed over all awaited Applications. If the owner's Lease becomes free before, take them.
+        """Wait until an owner has handed over all awaited Applications. If the owner's Lease becomes free before that, take
+        over the rest of them.
 
-        This is repeated until no Application is awaited, because more Applications may have to be handed over at any moment,
-        or a write may be refused.
+        Repeat this until no Application is awaited, because more Applications may have to be handed over at any moment, and
+        because a write may be refused.
         """
         while awaited(owner):
             try:

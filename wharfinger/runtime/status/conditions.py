@@ -51,7 +51,7 @@ from wharfinger.runtime.status.summary import ready_message, summarize
 
 
 class Verdict(NamedTuple):
-    """The report that a mapper returns: the status, the reason and the message of a condition."""
+    """The new content of a condition, which a :data:`Mapper` returns: the status, the reason and the message."""
 
     truth: Truth
     reason: str
@@ -70,8 +70,8 @@ _RECONCILIATION: Final = (*_EARLY, *_LATE)
 
 
 def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, ExternalCondition]:
-    """Return the external conditions of this status, in the order in which they are written. If nothing has changed, return
-    the same object as ``status.external``.
+    """Return the conditions to write into the package's resource (the external conditions), in the order in which they are
+    written. If they are the same as the last reported ones, return the same object as ``status.external``.
     """
     told: dict[str, ExternalCondition] = {}
     for kind, verdict in _verdicts(status):
@@ -94,7 +94,9 @@ def external_conditions(status: PackageStatus, now: datetime) -> Mapping[str, Ex
 
 
 def without_silent(status: PackageStatus) -> Mapping[str, ExternalCondition]:
-    """Return the reported conditions, without those whose mappers have nothing to report any more."""
+    """Return the reported conditions, without those for which there is nothing to report now: their mappers (see the docstring
+    of this module) return nothing for this status.
+    """
     return {
         kind: told
         for kind, told in status.external.items()

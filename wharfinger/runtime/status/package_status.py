@@ -165,7 +165,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
         return told and not self.suspended and is_under_way(problem)
 
     reconciling_kept: ExternalCondition | None = None
-    """The condition `Reconciling` that an earlier process reported. It is kept if this process finds the package in the same
+    """The condition `Reconciling` that an earlier process reported. This process keeps it if it finds the package in the same
     state.
     """
 
@@ -178,7 +178,9 @@ class PackageStatus(msgspec.Struct, frozen=True):
 
 
 def is_under_way(condition: Condition) -> bool:
-    """Return whether a stage that is not done is at work, or waits until objects are ready. If not, the stage has failed."""
+    """Return False if a stage that is not done has failed. Return True if the stage has not ended yet, or waits until objects
+    are ready.
+    """
     return condition.truth is not Truth.FALSE or condition.reason == Reason.NOT_READY
 
 

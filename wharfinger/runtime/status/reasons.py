@@ -22,7 +22,7 @@ class Again(StrEnum):
     ITSELF = "by itself"
     """The package is retried with growing pauses."""
     OTHERS = "when that object or package changes"
-    """The package waits until another object or package, which is watched, appears or changes."""
+    """The package waits until another object or package appears or changes. The daemon watches that object or package."""
     CHANGE = "a change"
     """The package waits until an input changes, or until a user asks for another attempt. A parked package is also tried again
     after ten minutes.
@@ -34,7 +34,7 @@ class Again(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reasons; the string value of each is the ``reason`` of the condition."""
+    """The reasons of the conditions in a package's status; the string value of each is a condition's ``reason``."""
 
     again: Again
     text: str
@@ -245,7 +245,11 @@ class Reason(StrEnum):
         "the package is on by default in the bundle that the daemon's option --bundle names",
     )
     ENABLED_BY_HOOK = ("EnabledByGlobalHook", Again.NOTHING, "a global hook enables the package")
-    DYNAMICALLY_ENABLED = ("DynamicallyEnabled", Again.NOTHING, "spec.enabled is true")
+    DYNAMICALLY_ENABLED = (
+        "DynamicallyEnabled",
+        Again.NOTHING,
+        "spec.enabled is true, or is not set and counts as true",
+    )
     DYNAMICALLY_DISABLED = (
         "DynamicallyDisabled",
         Again.CHANGE,
@@ -268,7 +272,7 @@ class Reason(StrEnum):
         "DisabledByScript",
         Again.CHANGE,
         "the package's own enabled script has switched the package off",
-        "remove the cause that the script reports in the message",
+        "remove the cause, which the message contains if the script gave a reason",
     )
     SCRIPT_PENDING = ("EnabledScriptPending", Again.NOTHING, "the package's enabled script is running")
     SCRIPT_ERROR = (

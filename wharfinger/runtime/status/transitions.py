@@ -295,7 +295,7 @@ def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> Pac
 
 
 def chosen(status: PackageStatus, note: VersionNote | None, now: datetime) -> PackageStatus:
-    """Record the note about the choice of the version; None for an exact version."""
+    """Record the note about the choice of the version. ``note`` is None if the resource names an exact version."""
     return _unless_removing(status, now, replace(status, update=note))
 
 
@@ -413,7 +413,9 @@ def _held_of(status: PackageStatus, generation: int) -> Condition | None:
 
 
 def _started(stage: Stage, before: Condition, now: datetime) -> Condition:
-    """Return the condition of a stage before its work: Unknown, or done if a package may lack the stage."""
+    """Return the condition that a stage has before its work begins: Unknown, or True for a stage that packages need
+    not have.
+    """
     if stage in OPTIONAL:
         return _moved(before, Truth.TRUE, stage.value, "", now)
     return _moved(before, Truth.UNKNOWN, Reason.PENDING, "", now)
@@ -440,7 +442,7 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
     """Return ``after``, in which all stages are done, with its external conditions. If an earlier process had reported the
-    package as Ready, and `Reconciling` differs only in its time, the earlier process's `Reconciling` is kept.
+    package as Ready, and the new condition Reconciling differs from the old one only in its time, the old one is kept.
     """
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.external["Reconciling"], after.reconciling_kept

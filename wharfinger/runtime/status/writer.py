@@ -87,7 +87,7 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The package's status has a visible change."""
+    """The package's status has changed in a part that the resource shows."""
 
     now_s: float
     urgent: bool
@@ -102,7 +102,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A package that was Ready works on another generation of its resource."""
+    """A package that was Ready begins to work on another generation of its resource."""
 
     now_s: float
 
@@ -190,8 +190,8 @@ class StatusWriter:
         self._writes: dict[str, Writes] = {}
         self._in_hand: set[str] = set()
         self.planned_until_s = -math.inf
-        """The time until which the controller itself plans a check of each package that is being verified after a restart, so
-        that changes during the verification request no check.
+        """Until this time, the controller checks the status of each package that is being verified after a restart without a
+        request. So a change of the status during this verification requests no check.
         """
         self.unwritten: set[str] = set()
         """The packages whose status has changed since it was last compared with the written status."""
@@ -269,8 +269,8 @@ class StatusWriter:
 
 
 def _is_second_look(before: PackageStatus, after: PackageStatus, was: str, becomes: str) -> bool:
-    """Return whether the change is minor: a Ready package is being updated or rolled out again, or a package that is not Ready
-    is verified as before.
+    """Return whether a change of the status is minor: a Ready package begins to be updated or rolled out again, or a package
+    that is not Ready is being verified both before and after the change.
     """
     if was != State.READY:
         return after.is_being_verified and before.is_being_verified

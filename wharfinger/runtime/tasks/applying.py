@@ -63,9 +63,9 @@ LEFT_TO_PEOPLE: Final = (
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
     """Return ``done`` if the cluster still has the revision that it names; otherwise None.
 
-    ``done`` is the journal's note of a revision that a killed process applied; None if there is no note. Later revisions do not
-    matter if the daemon made all of them, because a run may apply the chart in several passes
-    (:mod:`~wharfinger.runtime.tasks.run_tasks`), of which each can make a revision.
+    ``done`` is the journal's note of a revision that an earlier process applied; None if there is no note. Later revisions do
+    not matter if the daemon made all of them: a run may apply the chart in several passes
+    (:mod:`~wharfinger.runtime.tasks.run_tasks`), and each pass can make a revision.
     """
     if done is None:
         return None

@@ -51,7 +51,9 @@ class Turns(Protocol):
     """
 
     async def until_gone(self) -> None:
-        """Wait until all packages that are being disabled or removed have completed this, including their hooks."""
+        """Wait until no package is being disabled or removed any more. The hooks that run during a disable or a removal are
+        part of it.
+        """
         ...
 
     def turn_begins(self, scope: WorkScope) -> None:

@@ -62,7 +62,9 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggi
 
 @dataclass(slots=True)
 class Cause:
-    """The reason for a run: the binding and the queue, which metrics name, and whether a failure of the run is allowed."""
+    """The cause of a hook's run: the binding, and the queue in which the run waits. Metrics name both. ``allow_failure`` is
+    True if the binding allows the run to fail.
+    """
 
     binding: str
     queue: str = MAIN_QUEUE

@@ -28,12 +28,19 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.conversions import check_conversions
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import PackageError
+from wharfinger.packages.errors import ArtifactNotFoundError, PackageError
 from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.manifest import manifest_fields, manifest_from_fields
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.settings.values import check_package_rules, hook_values
-from wharfinger.packages.sources.source import FolderSource, Source, source_host, source_text, with_expected_version
+from wharfinger.packages.sources.source import (
+    FolderSource,
+    Source,
+    is_packed,
+    source_host,
+    source_text,
+    with_expected_version,
+)
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
 from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord
@@ -92,8 +99,8 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
 
 
 async def _installed(instance: Instance, tools: Tools, source: Source, state: PackageState) -> Manifest | None:
-    """Return the manifest of the recorded version, if its files are on the disk. If the package comes from a folder, the folder
-    must still have the recorded digest.
+    """Return the manifest of the recorded version if its files are on the disk, otherwise None. For a package from a folder,
+    also return None if a digest is wanted, or if the folder does not have the recorded digest any more.
     """
     if isinstance(source, FolderSource):
         wanted = instance.desired.directives
@@ -147,21 +154,43 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
         tools.open_source(source, instance.desired.package) as (registry, repository),
     ):
         digest = await _wanted_digest(instance, registry, repository)
+        if is_packed(source) and _pinned(instance):
+            await _pack_again(instance, registry, repository, digest)
         manifest = await registry.manifest(repository, digest)
         await tools.store.download(registry, repository, manifest)
         return manifest
 
 
 async def _wanted_digest(instance: Instance, registry: Registry, repository: str) -> Digest:
-    """Return the pinned digest, the digest that is kept although the tag has moved, or else the digest of the version's tag."""
-    if pinned := instance.desired.directives.digest or instance.desired.directives.kept_digest:
+    """Return the pinned digest or, if there is none, the digest that is kept although the tag has moved. If there is neither,
+    return the digest that the version's tag has in the registry.
+    """
+    if pinned := _pinned(instance):
         return Digest(pinned)
     return (await registry.resolve(repository, tag_of_version(instance.desired.version))).digest
 
 
+def _pinned(instance: Instance) -> str:
+    """Return the pinned digest or, if there is none, the digest that is kept although the tag has moved; "" for neither."""
+    return instance.desired.directives.digest or instance.desired.directives.kept_digest
+
+
+async def _pack_again(instance: Instance, registry: Registry, repository: str, digest: Digest) -> None:
+    """Pack the version from a source that cannot be asked for a digest. Raises ArtifactNotFoundError if the package has another
+    digest now.
+    """
+    version = instance.desired.version
+    found = (await registry.resolve(repository, tag_of_version(version))).digest
+    if found != digest:
+        raise ArtifactNotFoundError(
+            f"{instance.desired.package} {version}: not found with the digest {digest}; for this version, the source now has "
+            f"the digest {found}; restore the former files of the version, or set spec.packageDigest to the new digest"
+        )
+
+
 async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
-    """Return the manifest that a killed process fetched, if the package can still be unpacked; None if it has to be fetched
-    again.
+    """Return the manifest that an earlier process fetched before it was killed, if the package can still be unpacked. Return
+    None if the manifest has to be fetched again. ``kept`` is the manifest in the journal; "" if there is none.
     """
     if not kept:
         return None

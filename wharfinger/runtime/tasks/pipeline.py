@@ -78,7 +78,9 @@ class Pipeline:
         return (self._task(name, work, Stage.HOOKS, ends_stage=False, parks=False),)
 
     def crds(self) -> tuple[StageTask, ...]:
-        """Return the task that ensures the package's custom resource definitions. It runs in a lane of its own."""
+        """Return the task that applies the package's custom resource definitions, and waits until they are established. It runs
+        in a lane of its own.
+        """
         return (self._task("EnsureCRDs", ensure_crds, Stage.CRDS, ends_stage=False),)
 
     def reconciliation(self) -> tuple[StageTask, ...]:

@@ -36,8 +36,8 @@ PURGE: Final = "purge"
 
 
 async def purge(instance: Instance, tools: Tools, host: Host) -> None:
-    """Delete the objects of the kinds that the package declares. Raises ClusterError, but only after all deletions were
-    tried.
+    """Delete the objects of the kinds that the package's values declare in ``orphanResources``. If a deletion fails, raise
+    ClusterError after the other deletions were tried.
     """
     steps = instance.journalled()
     declared = isinstance(instance.id, AppId) and bool(instance.configuration.values.get(DECLARATION))
@@ -80,7 +80,9 @@ def _is_orphan(obj: JsonObject, instance: Instance) -> bool:
 
 
 async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
-    """Return the namespaced kinds that the declaration names, and that the API server serves."""
+    """Return the kinds that the package's values declare in ``orphanResources``, if they are namespaced and the API server
+    serves them.
+    """
     served = await tools.cluster.api_versions()
     found: dict[ResourceType, None] = {}
     for kind, version in _declared(instance):

@@ -102,7 +102,9 @@ def seal(inputs: str, rendered: Rendered) -> str:
 
 
 def pack_base(rendered: Rendered) -> bytes:
-    """Return a render as bytes, which a record keeps beside a manifest with overrides. Blocking. Raises ReleaseError."""
+    """Return a render without overrides as bytes. If overrides have changed the manifest of a record, the record contains these
+    bytes, too. Blocking. Raises ReleaseError.
+    """
     return zlib.compress(encode_json({"manifest": rendered.manifest, "hooks": [*_hook_texts(rendered)]}))
 
 
@@ -143,7 +145,7 @@ def has_looked(release: Release) -> bool:
 
 
 def is_sealed(release: Release) -> bool:
-    """Return whether the render in a record matches its seal. Blocking."""
+    """Return whether the render in a record has the fingerprint that the record's label (the seal) states. Blocking."""
     found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
     try:
         return found is not None and found[2] == _content(*_render_of(release))

@@ -70,7 +70,7 @@ SHOWN_LAGGARDS: Final = 5
 
 
 async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
-    """Return whether no objects of the package are to be applied (spec/runtime §8.2).
+    """Return whether the objects of the package are left to users, so that none of them is applied (spec/runtime §8.2).
 
     This is so if the package is in maintenance, and its deployed release was also applied in maintenance.
     """
@@ -81,7 +81,7 @@ async def is_left_to_users(instance: Instance, tools: Tools) -> bool:
 
 
 def is_unmanaged(release: Release) -> bool:
-    """Return whether the whole release was applied while its package was in maintenance."""
+    """Return whether this revision was applied as a whole while its package was in maintenance."""
     return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
@@ -100,8 +100,8 @@ class Wanted:
 
     @property
     def brought_by(self) -> str:
-        """One fingerprint of the inputs, of the changes to the render, and of the policy for the objects; "" if the inputs have
-        no fingerprint.
+        """A common fingerprint of the inputs, of the changes to the rendered objects, and of the policy for the objects; "" if
+        the inputs have no fingerprint.
         """
         if not self.inputs:
             return ""
@@ -131,7 +131,7 @@ async def rendered(instance: Instance, tools: Tools, host: Host) -> Rendered:
 
 
 async def wanted_render(instance: Instance, tools: Tools, host: Host, history: Sequence[Release]) -> Wanted:
-    """Return the request for the render that is wanted now. Raises PackageError or ClusterError."""
+    """Return the request for the render that the package's present state needs. Raises PackageError or ClusterError."""
     directives = instance.desired.directives
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, host, upgrade=deployed)
@@ -147,7 +147,7 @@ async def wanted_render(instance: Instance, tools: Tools, host: Host, history: S
 async def recorded(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
 ) -> Recorded | None:
-    """Return the render of the same inputs that a record of the release contains; None if there is none.
+    """Return the render that a record of the release contains for the inputs of ``wanted``; None if no record has one.
 
     Normally, a record is used only if it has a valid seal of these inputs. But if ``unchanged`` is True (the requested state
     was already applied), the last revision needs no seal, only the same values. Raises PackageError or ClusterError.
@@ -244,7 +244,7 @@ async def _chart_use(instance: Instance, tools: Tools, host: Host) -> ChartUse:
 
 
 async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Rendered:
-    """Render a request. Raises PackageError."""
+    """Make the render that ``request`` describes. Raises PackageError."""
     async with tools.slots.use(Kind.RENDER, instance.id.name):
         return await tools.renderer.render(request)
 
@@ -388,7 +388,9 @@ async def recorded_request(
 
 
 def _is_whole_render(release: Release, chart: Path) -> bool:
-    """Return whether the render in a record matches its seal, and the chart has no subcharts, which may have CRDs. Blocking."""
+    """Return whether the render in a record matches its seal (a checksum), and no subchart of the chart may have CRDs.
+    Blocking.
+    """
     return is_sealed(release) and not has_subchart_crds(chart)
 
 

@@ -60,7 +60,7 @@ OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests", 
 
 async def run(instance: Instance, tools: Tools, host: Host) -> Verified | None:
     """Apply the release to the cluster with the current values, with hooks before and after. For a package without a chart,
-    only the hooks run.
+    only the hooks run. Return None if the package has neither a chart nor hooks, so that there is nothing to do.
     """
     definition = instance.loaded()
     if definition.chart is None and not instance.files.hooks:
@@ -198,7 +198,8 @@ async def _note_ready(instance: Instance, tools: Tools, host: Host) -> None:
 def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
     """Return the reason for which the package is not ready, and the objects to report.
 
-    A package that an earlier process reported as Ready is not Ready any more while one of its objects is stalled.
+    The reason is UNHEALTHY, and only stalled objects are returned, if an object is stalled of a package that an earlier process
+    reported as Ready, or that is already UNHEALTHY. Otherwise, the reason is NOT_READY.
     """
     status = instance.status
     if status.is_being_verified or status.stages[Stage.SCALED].reason == Reason.UNHEALTHY:
@@ -214,7 +215,7 @@ async def stop_hooks(instance: Instance, tools: Tools, host: Host) -> None:
 
 
 async def pause(instance: Instance, tools: Tools, host: Host) -> None:
-    """Stop the hooks, and keep the release: the objects are kept, and conversion webhooks still answer API servers."""
+    """Stop the hooks of a package that is paused. Its objects are kept, and conversion webhooks still answer API servers."""
     await withdraw_webhooks(instance, tools, conversions=False)
     await end_hooks(instance, tools, host)
 
@@ -263,7 +264,7 @@ async def leave(instance: Instance, tools: Tools, host: Host) -> None:
 async def undeploy(instance: Instance, tools: Tools, _host: Host) -> None:
     """Delete the package's files, delete downloaded blobs that no other package uses, and delete the recorded state.
 
-    The state of a moved package is kept, because the other daemon reads it.
+    If the package has moved to another daemon, its recorded state is kept, because that daemon reads it.
     """
     steps = instance.journalled()
     if steps.done("undeploy") is None:

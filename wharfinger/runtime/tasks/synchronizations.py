@@ -25,7 +25,7 @@ def binding_key(hook: Hook, binding: KubernetesBinding) -> str:
 
 
 def knows_all(instance: Instance, hook: Hook, binding: KubernetesBinding) -> bool:
-    """Return whether a hook has seen exactly the current objects, in this process or an earlier one."""
+    """Return whether a hook has seen exactly the current objects of a binding, in this process or an earlier one."""
     if instance.record is None or instance.hooks.started is None:
         return False
     known = dict(instance.record.state.synchronized)
@@ -48,8 +48,8 @@ async def remember(instance: Instance, tools: Tools) -> None:
 
 
 async def forget_before_notifying(instance: Instance, hook: Hook) -> None:
-    """Remove a hook's entries from the record before the hook is notified of further objects. Raises ClusterError; in that
-    case, the hook must not be notified.
+    """Remove a hook's entries from the record of seen objects. Call this before the hook is notified of further objects, and
+    do not notify the hook if this raises ClusterError.
     """
     if instance.record is None:
         return

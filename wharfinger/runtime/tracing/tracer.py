@@ -17,7 +17,7 @@ DISABLED: Final = "OTEL_SDK_DISABLED"
 
 
 class HookNames(NamedTuple):
-    """The names of one run of a hook."""
+    """The names that describe one run of a hook: its package, the hook, the binding, and the queue in which it runs."""
 
     package: str
     hook: str

@@ -186,7 +186,7 @@ def _approved(
 
 
 def _kept(wanted: Range, installed: str) -> semver.Version | None:
-    """Return the installed version if the range allows it; None if there is none, or if it has to be replaced."""
+    """Return the installed version if the range allows it; None if no version is installed, or if the range forbids it."""
     try:
         version = parse_version(installed)
     except FormatError:

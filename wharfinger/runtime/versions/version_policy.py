@@ -45,13 +45,13 @@ class MovedTag(StrEnum):
     REFUSE = "refuse"
     """The moved tag is reported, and the new content is never installed."""
     FOLLOW = "follow"
-    """The new content is installed like an update."""
+    """The new content is installed as soon as a scan has found it, whatever the mode of updates is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All versions that a constraint allows. ``prereleases`` is True if the constraint names a prerelease, because prereleases
-    count only in this case.
+    """All versions that a constraint allows. ``prereleases`` is True if the constraint names a prerelease; otherwise, all
+    prereleases are left out.
     """
 
     constraint: VersionConstraint
@@ -63,7 +63,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """The version that a channel of the repository points at."""
+    """The rule that the version is always the one at which a channel of the repository points."""
 
     name: str
 

@@ -114,7 +114,7 @@ def _update(package: PackageSnapshot) -> list[str]:
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
-    """Search breadth first, so that the first root on which a user can act is the nearest one."""
+    """Search breadth first for the root cause. So the first root cause that a user can act on is the nearest one."""
     seen, waiting = {name}, deque([(name, first, Path())])
     at_work: Path = ()
     further: Path = ()

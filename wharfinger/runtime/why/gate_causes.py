@@ -1,10 +1,10 @@
 """The causes in the scheduler: the votes against a package, and the packages and tiers for which its node waits. A *tier* is all
 packages of one order.
 
-Each vote against a package is a cause, in the order of the rules; the cause for a missing dependency comes through the missing
-package. Everything for which a node waits is also a cause: another package, the packages of a lower tier that are not done yet,
-or the vote of the node's own enabled script. A snapshot from another version of Wharfinger may have neither votes nor things
-that the node waits for; then the message of the decision is the only cause.
+Each vote against a package is a cause, in the order of the rules; for a vote about dependencies, each unmet dependency is a
+cause instead. Everything for which a node waits is also a cause: another package, the packages of a lower tier that are not
+done yet, or the vote of the node's own enabled script. A snapshot from another version of Wharfinger may have neither votes nor
+things that the node waits for; then the message of the decision is the only cause.
 """
 
 from collections.abc import Iterator
@@ -167,7 +167,8 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
 def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
     """Return the time since which a vote has been decisive; None if another vote is decisive, or if the time is not known.
 
-    The time of the condition RequirementsMet may be older, because the package may have been off for another reason before.
+    The time of the condition RequirementsMet is not used: it may be older than this vote, because another vote may have been
+    decisive before.
     """
     return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 

@@ -36,7 +36,7 @@ _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "af
 
 
 def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
-    """Return the cause that takes precedence over all stages; None if there is no such cause."""
+    """Return a cause that explains the state of the package before any stage is looked at; None if there is no such cause."""
     if (removal := _condition(package, REMOVED)) is not None:
         return _removal(known, package, removal)
     if (blocked := _condition(package, ACCEPTED)) is not None:
@@ -192,7 +192,7 @@ def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
 
 
 def _task_of(package: PackageSnapshot, condition: ConditionSnapshot) -> TaskSnapshot | None:
-    """Return the task that failed with the condition's message, or the first failed task if there is no such task."""
+    """Return the task that failed with the condition's message, otherwise the first failed task; None if no task has failed."""
     tried = [task for task in package.queue.tasks if task.error]
     exact = (f"{condition.reason}: {condition.message}", condition.message)
     return next((task for task in tried if task.error in exact), tried[0] if tried else None)

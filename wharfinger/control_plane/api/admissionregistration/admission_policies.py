@@ -79,7 +79,9 @@ def shared_errors(
 
 
 def unsupported_operations(match: JsonObject, path: str, operations: tuple[str, ...]) -> list[FieldError]:
-    """Return an error for each operation in a rule that is not one of ``operations``; if this is empty, all are allowed."""
+    """Return an error for each operation in a rule of ``match`` that is not one of ``operations``. If ``operations`` is empty,
+    every operation is allowed.
+    """
     return [
         not_supported(f"{path}.resourceRules.operations", operation, operations)
         for rule in parts(match, "resourceRules")

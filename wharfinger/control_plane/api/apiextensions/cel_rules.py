@@ -173,7 +173,7 @@ def _compiled_rule_errors(
 
 
 def cost_text(name: str, cost: int, limit: int) -> str:
-    """Return the message that a cost exceeds its limit, with the factor."""
+    """Return the message that a cost exceeds its limit. The message contains the quotient of the cost and the limit."""
     times = cost / limit
     factor = "more than 100x" if times > 100 else f"{times:.6f}x" if times < 1.5 else f"{times:.1f}x"
     where = "and maxLength where arrays, maps, and strings are declared"

@@ -45,7 +45,7 @@ class Spec:
 
 
 def schema_of(holder: JsonObject) -> JsonObject | None:
-    """Return the schema of a version, or the shared schema."""
+    """Return the schema in ``holder``, which is one version or the fields that all versions share; None if it has no schema."""
     found = find(holder, "schema", "openAPIV3Schema")
     return found if isinstance(found, dict) else None
 

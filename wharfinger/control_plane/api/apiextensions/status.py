@@ -107,7 +107,9 @@ def _with_condition(conditions: list[JsonObject], new: JsonObject | None, now: d
 def _accepted_names(
     asked: JsonObject, accepted: JsonObject, others: list[JsonObject]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
-    """Return the names that a definition may have now, and the reason and message if some names are refused."""
+    """Return the names that a definition may have now. If some names are refused, also return the reason and the message,
+    otherwise None.
+    """
     held = [find_object(other, "status", "acceptedNames") for other in others]
     resources = {str(names.get(name) or "") for names in held for name in _RESOURCES}
     resources |= {short for names in held for short in schemas.strings(names, "shortNames")}
@@ -133,8 +135,8 @@ def _accepted_names(
 def _accepted_name(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
-    """Return the accepted value of one name, and the problem with it. If this name has no problem, the result contains ``wrong``,
-    the problem with an earlier name.
+    """Return the accepted value of one name, and a problem (reason and message): the problem with this name or, if it has none,
+    ``wrong``, the problem with an earlier name. None means no problem.
     """
     wanted, mine = asked.get(name) or "", accepted.get(name) or ""
     if wanted == mine or wanted not in used:

@@ -86,7 +86,9 @@ def _approval_and_pruning_errors(new: JsonObject, old: JsonObject | None) -> lis
 
 
 def _asked(before: Spec) -> Asked:
-    """Return the checks of the schemas in an update. A check that the schemas ``before`` the update would fail is left out."""
+    """Return the checks of the schemas in an update. ``before`` is the old definition; checks that its schemas fail are left
+    out.
+    """
     old = before.schemas()
 
     def lacking(node: JsonObject) -> bool:

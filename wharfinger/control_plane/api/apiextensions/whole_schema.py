@@ -54,7 +54,9 @@ def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: boo
 
 
 def _root_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Return the first error of the root of a schema with a status subresource: only some fields are allowed there."""
+    """Return the first error about the root of the schema of a version that has a status subresource. Only some fields are
+    allowed there.
+    """
     allowed = _AT_ROOT.split()
     for name in set_field_names(schema):
         if name == "Type" and schemas.text(schema, "type") != "object":

@@ -198,5 +198,5 @@ def replica_set_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldEr
 
 
 def _within(*names: str) -> list[tuple[str, str, str]]:
-    """Return the arguments for :func:`not_above` that refuse counts above the number of replicas."""
+    """Return arguments with which :func:`not_above` refuses each of these counts if it is above the number of replicas."""
     return [(name, "replicas", "status.replicas") for name in names]

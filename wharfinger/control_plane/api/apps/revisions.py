@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject, encode_json
 
 
 def revision_errors(obj: JsonObject) -> list[FieldError]:
-    """Return the errors of a new revision."""
+    """Return the errors of a new ControllerRevision."""
     errors, data = _number_errors(obj), obj.get("data")
     if data is None:
         return [*errors, required("data", "data is mandatory")]

@@ -296,7 +296,9 @@ def _resourced(old: JsonValue, new: JsonValue) -> JsonValue:
 
 
 def cron_job_template_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of a CronJob's Job spec at ``path``; it must not set a selector, because this is always generated."""
+    """Return the errors of a CronJob's Job spec at ``path``. The spec must not set a selector, because selectors are always
+    generated.
+    """
     errors = job_spec_errors(spec, path)
     if isinstance(selector := spec.get("selector"), dict):
         errors.append(invalid(f"{path}.selector", shown_selector(selector), "`selector` will be auto-generated"))

@@ -53,7 +53,9 @@ def _template_warnings(new: JsonObject, old: JsonObject | None, *path: str) -> l
 
 
 def _kept(obj: JsonObject) -> JsonValue:
-    """Return the part of an object whose change increases the generation; for DaemonSets, only the template counts."""
+    """Return the part of an object that is compared to find out whether the object's generation increases. For DaemonSets, it
+    is only the template.
+    """
     kind = obj.get("kind")
     if kind == "DaemonSet":
         return find(obj, "spec", "template")

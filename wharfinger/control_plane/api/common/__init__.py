@@ -1,5 +1,5 @@
 """The parts that folders of several groups share: the interface of admission plugins, common table cells, and small helpers
 for defaults.
 
-The lowest folder of ``api``.
+This is the lowest folder of ``api``: it imports no other folder of ``api``.
 """

@@ -55,7 +55,7 @@ def _node_status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonOb
 
 
 def _account(obj: JsonObject) -> JsonObject:
-    """Reduce references to secrets to their names."""
+    """Return a ServiceAccount in which each entry of ``secrets`` has only its name."""
     secrets = obj.get("secrets")
     if not isinstance(secrets, list):
         return obj

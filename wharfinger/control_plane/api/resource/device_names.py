@@ -100,7 +100,7 @@ def _identifier_errors(name: str, field: str) -> list[FieldError]:
 
 
 def shortened(key: str, limit: int) -> str:
-    """Return a key in the shortened form that field paths use."""
+    """Return a key as field paths show it: ``...`` replaces the middle of a key that is longer than ``limit``."""
     if len(key) <= limit:
         return key
     rest = limit - 3

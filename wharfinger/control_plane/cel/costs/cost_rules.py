@@ -82,7 +82,7 @@ def _in_list(_target: Operand | None, arguments: list[Operand], _coster: Element
 
 
 def _searched(target: Operand | None, _arguments: list[Operand], coster: Elements) -> Found | None:
-    """Return the cost of a function that compares each element of its target once."""
+    """Return the cost of a function that compares each element of its target once; None if the call has no target."""
     if target is None:
         return None
     element = coster.element(target)

@@ -139,7 +139,9 @@ class _Coster:
         costs: list[Range],
         together: Range,
     ) -> tuple[Range, Range | None]:
-        """Return the cost of one overload of a call including its arguments, and the size of its result."""
+        """Return the cost of one overload of a call, including the call's arguments, and the size of its result (None if the
+        size is not known).
+        """
         if overload in {"logical_and", "logical_or"}:
             return Range(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -255,7 +257,7 @@ class _Coster:
         return None
 
     def declared_size(self, path: Path) -> Range | None:
-        """Return the size that the schema declares at a path."""
+        """Return the size that the schema declares at a path; None if the schema declares nothing there."""
         at: Declared | None = self._root
         if not path:
             return None

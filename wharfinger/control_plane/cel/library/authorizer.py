@@ -77,7 +77,9 @@ def _text(value: Value) -> str:
 def _with(
     kind: str, result: str, with_field: Callable[[Check, str], Check], required: str = ""
 ) -> Callable[[Value, Value], Value]:
-    """Return a function that sets one more field of a check; ``required`` is the field's name if it must not be empty."""
+    """Return the implementation of a method that sets one more field of an authorization check. ``required`` is the name of the
+    field if the field must not be empty.
+    """
 
     def run(target: Value, value: Value) -> Value:
         check, text = _checked(target, kind), _text(value)

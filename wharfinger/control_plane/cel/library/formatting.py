@@ -114,7 +114,7 @@ def _based(clause: str, value: Value) -> str:
 
 
 def shown(value: Value) -> str:
-    """Return a value in the format of ``%s``. Raises CelError."""
+    """Return a value as the format ``%s`` shows it. Raises CelError."""
     if value is None:
         return "null"
     if isinstance(value, str):

@@ -17,7 +17,7 @@ DEADLINE_S: Final = 5.0
 """The time limit for the child process in seconds."""
 TOO_DEEP: Final = "ERROR: <input>:1:1: expression is nested too deep"
 _UNKNOWN: Final = "ERROR: <input>:1:1: Syntax error"
-"""The error if the child process failed."""
+"""The error that is reported if the child process has failed."""
 _COMMAND: Final = (sys.executable, "-I", "-m", grammar_worker.__name__)
 _PREFIX: Final = "INVALID_ARGUMENT: "
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")

@@ -12,7 +12,7 @@ class _Environment(Protocol):
 
 
 def compile_errors(text: str) -> str:
-    """Return the library's errors; "" if the library accepts the text."""
+    """Return the errors of the C++ library of CEL; "" if the library accepts the text."""
     from cel_expr_python import cel  # noqa: PLC0415 - only a worker may load it
 
     config = cel.NewEnvConfigFromYaml("extensions:\n  - name: optional\n")

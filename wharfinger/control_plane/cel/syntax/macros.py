@@ -181,7 +181,9 @@ def _sort_by(call: Call) -> Node:
 
 
 def _bound(call: Call) -> Node | None:
-    """Expand ``cel.bind(x, value, expression)``, which gives a value a name."""
+    """Expand ``cel.bind(x, value, expression)``, which gives a value a name. Return None if the target of the call is not
+    ``cel``.
+    """
     if not isinstance(call.target, Ident) or call.target.name != "cel":
         return None
     at = call.at

@@ -41,7 +41,7 @@ def found(value: Value, key: Value) -> Value:
 
 
 def _missing(value: Value, field: str) -> CelError:
-    """Return the error for a field of a value without fields."""
+    """Return the error for reading a field of a value that has no fields, such as a list."""
     if isinstance(value, list | ListView):
         return CelError("unsupported index type 'string' in list")
     return CelError(f"no such key: {field}")

@@ -108,7 +108,9 @@ class Runner:
 
 
 class Ages:
-    """The times since objects were first seen in their current states, by trio's clock, to simulate delays."""
+    """The time at which each object was first seen in its current state, by trio's clock. Controllers use these times to
+    simulate delays.
+    """
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[str, float]] = {}

@@ -128,7 +128,7 @@ def condition_of(obj: JsonValue, kind: str) -> JsonObject | None:
 
 
 def is_true(obj: JsonValue, kind: str) -> bool:
-    """Return whether the condition of a type is True."""
+    """Return whether the object's condition of the type ``kind`` is True."""
     return find(condition_of(obj, kind), "status") == "True"
 
 

@@ -248,8 +248,8 @@ class ClusterState:
                 self.backend.delete(known.key)
 
     def served(self, key: Key, obj: JsonObject) -> Served:
-        """Return the kind of a stored object at the object's version, or at the first served version if the object's version is
-        not served.
+        """Return the kind of a stored object in the API version that the object names. If this version is not served, return
+        the kind in the first version that is served.
         """
         version = find_str(obj, "apiVersion").rpartition("/")[2]
         found = self.backend.catalog.find(key.collection.group, version, key.collection.plural)

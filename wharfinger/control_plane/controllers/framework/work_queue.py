@@ -68,7 +68,9 @@ class WorkQueue:
         self._wake.set()
 
     def _pause(self, item: Item) -> float:
-        """Count that the work on a key queued the same key again, and return the seconds that the key must wait."""
+        """Count once more that the work on a key has queued the same key again. Return the seconds for which the key must wait
+        because of this; 0 if this does not happen often.
+        """
         now = trio.current_time()
         wakes, since = self._own_wakes.get(item, (0, now))
         if now >= since + WINDOW_S:
@@ -126,7 +128,7 @@ class WorkQueue:
         self._failures.pop((controller, key), None)
 
     def _end_work(self, controller: int, key: Key) -> None:
-        """End the work on a key. If the work did not queue the same key again, forget how often it has done so before."""
+        """End the work on a key. Reset the count of its repetitions in a row, unless the work has queued the same key again."""
         self._in_progress = None
         if key not in self._due[controller] and (controller, key) not in self._at:
             self._own_wakes.pop((controller, key), None)

@@ -37,7 +37,9 @@ class NodeController:
         return Controller("Node", self.reconcile, {NODES: itself})
 
     def reconcile(self, key: Key) -> float | None:
-        """Report a Node as ready, unless its status already has conditions."""
+        """Report a Node as ready, unless its status already has conditions. A new Node becomes ready after READY_S: until then,
+        return the remaining seconds.
+        """
         node = self._state.get(key)
         if node is None:
             self._ages.forget(key)

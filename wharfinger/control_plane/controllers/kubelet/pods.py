@@ -69,7 +69,9 @@ class PodController:
         return Controller("Pod", self.reconcile, {**wakes, **owners})
 
     def reconcile(self, key: Key) -> float | None:
-        """Schedule, run or end one Pod."""
+        """Schedule, run or end one Pod. Return the seconds after which the Pod must be reconciled again; None if only a change
+        requires it.
+        """
         pod = self._state.get(key)
         if pod is None:
             self._ages.forget(key)

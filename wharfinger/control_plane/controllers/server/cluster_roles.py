@@ -96,6 +96,8 @@ def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonVa
 
 
 def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
-    """Return False if no role has the first label of the selector's ``matchLabels``, so the selector cannot match any role."""
+    """Return whether the selector may match a role. It cannot match any role if no role has the first label of its
+    ``matchLabels``.
+    """
     wanted = next(iter(find_object(selector, "matchLabels").items()), None)
     return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

@@ -29,7 +29,9 @@ MANAGER: Final = "kube-apiserver"
 
 
 class DefinitionController:
-    """The controller that updates the catalog of served kinds and the status of definitions; it is called with every change."""
+    """The controller that updates the catalog of served kinds and the status of CustomResourceDefinitions. It is called with
+    every change of an object.
+    """
 
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend

@@ -47,7 +47,7 @@ def status_of(
     *,
     rolls: bool = True,
 ) -> tuple[JsonObject, float | None]:
-    """Return the whole status, and the seconds until the progress deadline must be checked.
+    """Return the whole status, and the seconds until the progress deadline must be checked (None if no check is due).
 
     If ``rolls`` is false, the Deployment is paused, is being scaled, or is being deleted; its progress is then not reported.
     """

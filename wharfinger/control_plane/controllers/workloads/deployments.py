@@ -103,7 +103,9 @@ class DeploymentController:
     # -- sets
 
     def _sets(self, deployment: JsonObject) -> list[JsonObject]:
-        """Return the Deployment's sets, oldest first; orphans that its selector matches are adopted."""
+        """Return the ReplicaSets of the Deployment, oldest first. ReplicaSets without an owner that its selector matches are
+        adopted.
+        """
         owned = list(self._state.owned(REPLICA_SETS, deployment))
         selector = find(deployment, "spec", "selector")
         if not is_deleted(deployment):

@@ -68,7 +68,9 @@ class JobController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Take one step in the execution of one Job."""
+        """Take one step in the execution of one Job. Return the seconds until the next step is due, None if only a change
+        requires one.
+        """
         job = self._state.get(key)
         if job is None or is_deleted(job):
             self._release_all(key)
@@ -177,8 +179,8 @@ class JobController:
     def _fill(
         self, job: JsonObject, status: JsonObject, active: list[JsonObject]
     ) -> tuple[list[JsonObject], StatusError | None]:
-        """Create missing Pods and delete surplus ones; return the running Pods, and the error if the creation of a Pod was
-        refused.
+        """Create missing Pods and delete surplus ones. Return the running Pods, and the error if the creation of a Pod was
+        refused (otherwise None).
         """
         parallel = min(find_int(job, "spec", "parallelism", default=1), MOST_PODS)
         completions, succeeded = find(job, "spec", "completions"), find_int(status, "succeeded")

@@ -49,7 +49,9 @@ class ReplicaSetController:
         return Controller(self._collection.plural, self.reconcile, {self._collection: itself, PODS: self._of_pod})
 
     def reconcile(self, key: Key) -> float | None:
-        """Create or delete Pods, and update the counts."""
+        """Create or delete Pods, and update the counts in the status. Return the seconds after which the object must be
+        reconciled again; None if only a change requires it.
+        """
         one = self._state.get(key)
         if one is None:
             return None
@@ -142,7 +144,9 @@ def available_in_s(pod: JsonObject, wait_s: int, now: datetime) -> float | None:
 
 
 def _status(one: JsonObject, pods: list[JsonObject], now: datetime) -> tuple[JsonObject, float | None]:
-    """Return the counts, and the seconds until a ready Pod becomes available (None if no Pod is waiting for that)."""
+    """Return the fields of the status that depend on ``pods``, and the seconds until a ready Pod becomes available (None if no
+    Pod is waiting for that).
+    """
     living = [pod for pod in pods if not is_deleted(pod)]
     wait_s = find_int(one, "spec", "minReadySeconds")
     lefts = [available_in_s(pod, wait_s, now) for pod in living]
@@ -171,5 +175,5 @@ def _failure_condition(one: JsonObject, failure: StatusError | None, time: str) 
 
 
 def replica_set_controllers(state: ClusterState) -> list[Controller]:
-    """Return the controllers of both kinds."""
+    """Return the controllers of ReplicaSets and of ReplicationControllers."""
     return [ReplicaSetController(state, one).controller() for one in (REPLICA_SETS, CONTROLLERS)]

@@ -57,7 +57,9 @@ class StatefulSetController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Take one step in the rollout of one StatefulSet."""
+        """Take one step in the rollout of one StatefulSet. Return the seconds until the next step is due, None if only a change
+        requires one.
+        """
         one = self._state.get(key)
         if one is None or is_deleted(one):
             return None
@@ -94,7 +96,7 @@ class StatefulSetController:
 
     def _step(self, one: JsonObject, current: JsonObject, update: JsonObject) -> StatusError | None:
         """Create, delete or replace as many Pods as ``podManagementPolicy`` allows at this time. If the creation of a Pod or of
-        a claim was refused, return the error.
+        a claim was refused, return the error; otherwise return None.
         """
         start = find_int(one, "spec", "ordinals", "start")
         wanted = min(replicas_of(one), MOST_PODS)

@@ -45,5 +45,5 @@ def key_to_path_errors(item: JsonObject, path: str) -> list[FieldError]:
 
 
 def missing(obj: JsonValue, path: str, *names: str) -> list[FieldError]:
-    """Return a ``required`` error for each member that is not a string, or is an empty one."""
+    """Return a ``required`` error for each member in ``names`` that is missing, empty, or not a string."""
     return [required(f"{path}.{name}") for name in names if not text(obj, name)]

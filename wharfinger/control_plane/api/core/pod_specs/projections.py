@@ -28,7 +28,7 @@ def downward_errors(source: JsonObject, path: str) -> list[FieldError]:
 
 
 def _file_errors(item: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of one file; upstream reports the path of the list, not of the file."""
+    """Return the errors of one file. As in kube-apiserver, ``path`` is the path of the list, not of the file."""
     errors = missing(item, path, "path") + local_errors(text(item, "path"), f"{path}.path")
     field, resource = part(item, "fieldRef"), part(item, "resourceFieldRef")
     if field is not None:

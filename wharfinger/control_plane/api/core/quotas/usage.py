@@ -281,7 +281,8 @@ def increase(new: Mapping[str, JsonValue], old: Mapping[str, JsonValue]) -> Amou
 
 
 def calculated(quota: JsonObject, listed: Listed, resources: Iterable[tuple[str, str]], now: datetime) -> Amounts:
-    """Return the use of a quota, for the names in its ``hard`` for which objects of ``resources`` are counted.
+    """Return the amounts that the objects in the quota's namespace use, for each name in the quota's ``hard``. A name is left
+    out if no kind in ``resources`` counts towards it.
 
     ``resources`` are the (group, plural) pairs of the served namespaced kinds.
     """

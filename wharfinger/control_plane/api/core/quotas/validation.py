@@ -59,7 +59,7 @@ def _amount_errors(amounts: JsonObject, field: str) -> list[FieldError]:
 
 
 def _fits(scope: str, name: str) -> bool:
-    """Return whether a scope can apply to a resource."""
+    """Return whether a ResourceQuota with this scope can limit the resource ``name``."""
     if scope in _POD_SCOPES:
         return name in _COMPUTE
     if scope == "BestEffort":

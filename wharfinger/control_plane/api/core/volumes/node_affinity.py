@@ -47,7 +47,9 @@ def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[Fiel
 
 
 def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
-    """Return the new affinity, but undo each replacement of a deprecated label name by the current name of the label."""
+    """Return the new affinity, with the old name of each label that the update renames from its deprecated name to its current
+    name. If only such names changed, the result equals the old affinity.
+    """
     terms, before = parts(new, "required", "nodeSelectorTerms"), parts(old, "required", "nodeSelectorTerms")
     if new is None or len(terms) != len(before):
         return new
