@@ -1,5 +1,5 @@
-"""The benchmark of the fixpoint engine. It compares a layered graph with the standard library's sort, and a large graph with
-small ones, and it measures one change.
+"""The benchmark of the fixpoint engine. It compares the engine with the sort of the standard library on a layered graph, and a
+large graph with small ones. It also measures the time of one change.
 
 `graphlib.TopologicalSorter` orders a graph that is known and never changes. The engine finds the same order by blocking nodes and
 waking them, keeps an index that explains each wait, and can continue when something changes.
@@ -38,7 +38,9 @@ Wanted = dict[Id, tuple[Id, ...]]
 
 
 class Driver:
-    """A driver that runs one body after the other. A node is done when all nodes that it wants are done."""
+    """A driver that runs one body after the other. A node is done once all nodes that it waits for (its nodes in ``wanted``)
+    are done.
+    """
 
     def __init__(self, wanted: Wanted, rules: Rules = ENDING, *, follows: bool = False) -> None:
         self.wanted = wanted
@@ -59,8 +61,8 @@ class Driver:
             self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
 
     def _body(self, node: Id) -> Outcome:
-        """Return Blocked while a wanted node has no result, otherwise the outcome "done". With ``follows``, the node runs again
-        when the result of a wanted node changes.
+        """Return Blocked while a node that this node waits for has no result, otherwise the outcome "done". With ``follows``,
+        this node runs again when the result of such a node changes.
         """
         wanted = self.wanted[node]
         results = [self.state.result(each) for each in wanted]
@@ -72,9 +74,9 @@ class Driver:
 
 
 def layered(layers: int, width: int, *, name: str = "") -> Wanted:
-    """Return a graph in which each node wants three nodes of the previous layer.
+    """Return a graph in which each node waits for three nodes of the previous layer.
 
-    The ids of later layers sort first, so that the engine starts every node before the nodes that it wants.
+    The ids of later layers sort first, so that the engine starts every node before the nodes that it waits for.
     """
     ids = [[Id("Node", name, f"{layers - layer:04}-{at:04}") for at in range(width)] for layer in range(layers)]
     wanted: Wanted = {}

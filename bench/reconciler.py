@@ -81,7 +81,9 @@ async def _reconciled(count: int) -> None:
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an object among 50,000 against one among 5,000. With ``long``, also measure one among 500,000 against 50,000."""
+    """Compare the time for an object among 50,000 objects with the time for one among 5,000. With ``long``, also compare
+    500,000 objects with 50,000.
+    """
     yield _sizes(LARGE, SMALL, rounds=3 if long else 1)
     if long:
         yield _sizes(HUGE, LARGE, rounds=1)

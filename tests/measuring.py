@@ -55,7 +55,7 @@ class _Handle(Protocol):
 
 
 class Measuring:
-    """The tracing in one process. Tracing is on only while a test that coverage traces is called."""
+    """The tracing in one process. Tracing is off, except during the calls of those tests for which `is_traced` is true."""
 
     def __init__(self) -> None:
         self._trace = sys.gettrace()

@@ -94,7 +94,7 @@ def test_every_test_of_a_weakness_exists() -> None:
 
 
 def test_every_weakness_of_the_claim_scheduler_has_a_test() -> None:
-    """Each of these weaknesses must have a test. A reason why no test is needed is not enough."""
+    """Each weakness of the specified claim scheduler must have a test. A reason why no test is needed is not enough."""
     assert list(spec_pool_cases.WEAKNESSES) == list(range(1, 13))
     named = [named_by(coverage) for _, coverage in spec_pool_cases.WEAKNESSES.values()]
     assert all(named)
@@ -102,7 +102,7 @@ def test_every_weakness_of_the_claim_scheduler_has_a_test() -> None:
 
 
 def test_every_weakness_of_the_tables_has_a_test() -> None:
-    """Each of these weaknesses must have a test. A reason why no test is needed is not enough."""
+    """Each weakness of the specified tables must have a test. A reason why no test is needed is not enough."""
     assert list(spec_table_cases.WEAKNESSES) == list(range(1, WEAKNESSES_OF_TABLES + 1))
     assert [number for number, (_, tests) in spec_table_cases.WEAKNESSES.items() if not tests] == []
 

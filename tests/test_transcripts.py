@@ -191,7 +191,8 @@ async def test_output_of_profiling_commands_is_golden(tmp_path: Path, monkeypatc
 def stopped(line: str, given: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command, and stop it.
 
-    It is stopped when it has answered each request in ``given``, or, if ``given`` is empty, when it has printed its first line.
+    If ``given`` is empty, stop it once it has printed its first line, and otherwise once it has answered each request in
+    ``given``.
     """
     words = wharfinger(*words_of(line, folder))
     with subprocess.Popen(

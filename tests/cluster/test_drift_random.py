@@ -190,10 +190,11 @@ class Changes:
 
 
 def as_without_schema(expected: Expected, wanted: JsonObject, managed: list[JsonValue]) -> Expected:
-    """Return the expected drift for a comparison without a baseline, in which the schema of the object is not known.
+    """Return the drift that should be reported if the answer to our last apply is not known, as after a restart. Then the
+    schema of the object is not known, either.
 
-    If no item of a list has an owner, the list is reported as a whole, because the keys of its items are unknown. An atomic map
-    without an owner is reported member by member, because it is unknown that it is atomic.
+    If no item of a list has an owner, the list is reported as a whole, because it is unknown how its items are identified. An
+    atomic map without an owner is reported member by member, because it is unknown that it is atomic.
     """
     lists = {name for name in ("names", "items") if not any(_has_items(entry, name) for entry in managed)}
     told: Expected = {}

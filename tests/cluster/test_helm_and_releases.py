@@ -201,19 +201,19 @@ class Told:
         self.heard = trio.Event()
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about drift."""
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Ignore the report."""
+        """Ignore the report about the health of a release."""
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about pruned objects."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about troubles of a release."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Record the report."""
+        """Record the report about a revision that another program has written."""
         self.foreign.append((str(owner), release_revision, by))
         self.heard.set()
 

@@ -1,4 +1,6 @@
-"""Releases with random faults: upgrades fail, are superseded or are interrupted. The next successful one repairs everything."""
+"""Releases with random faults: upgrades fail, are superseded or are interrupted. The next successful upgrade repairs
+everything.
+"""
 
 from random import Random
 

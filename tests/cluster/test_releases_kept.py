@@ -39,17 +39,17 @@ class Told:
         self.drift.append("; ".join(map(str, drifts)))
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Record the state."""
+        """Record the state of the release's health."""
         self.health.append(health.state)
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about pruned objects."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about troubles of a release."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Record the report."""
+        """Record the report about a revision that another program has written."""
         self.foreign.append((str(owner), release_revision, by))
 
 

@@ -90,7 +90,9 @@ async def test_a_refusal_by_the_proxy_is_reported_without_the_login(tmp_path: Pa
 
 @pytest.mark.parametrize("tls", [False, True])
 async def test_a_write_through_httpx_is_fenced_at_its_first_byte(*, tls: bool, tmp_path: Path) -> None:
-    """Behind an https or SOCKS proxy, the client uses httpx. It checks the fence before it connects and before the first byte."""
+    """Behind an https or SOCKS proxy, the client uses httpx. It calls the fence, which may refuse the write, before it connects
+    and again before it sends the first byte.
+    """
     asked: list[str] = []
     permitted = 1
 

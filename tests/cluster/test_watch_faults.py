@@ -60,7 +60,7 @@ class World:
             await client.apply(body, field_manager="t", force=True)
 
     async def followed(self, name: str, value: str) -> None:
-        """Wait until both followers know an object with this value."""
+        """Wait until both followers (the informer and the subscriber) know an object with this value."""
         with trio.fail_after(PATIENCE_S):
             with self.informer.changes() as changes:
                 while (self.informer.get(key(name)) or {}).get("data") != {"v": value}:
@@ -70,7 +70,7 @@ class World:
                 self.changed = trio.Event()
 
     def counts(self) -> tuple[int, int]:
-        """Return how many lists each of the two followers has requested."""
+        """Return how many lists the informer and the shared watches have requested."""
         return self.informer.statistics().lists, self.watches.statistics()[0].lists
 
 
@@ -86,7 +86,9 @@ async def server(folder: Path, storage: MemoryStorage) -> AsyncIterator[tuple[in
 
 @asynccontextmanager
 async def world(folder: Path) -> AsyncIterator[World]:
-    """Open two followers of ConfigMaps behind a proxy. Both already know the object ``a`` with the value 0."""
+    """Open an informer and a subscription to shared watches, both for ConfigMaps and behind a proxy. Both already know the
+    object ``a`` with the value 0.
+    """
     storage = MemoryStorage()
     async with AsyncExitStack() as stack:
         port, direct = await stack.enter_async_context(server(folder, storage))

@@ -42,10 +42,10 @@ class Told:
         self.health[owner] = health
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about pruned objects."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about troubles of a release."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """Record the revision, and wake the tasks that wait for a foreign revision."""

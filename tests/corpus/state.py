@@ -82,7 +82,7 @@ def without_marks(state: Mapping[str, JsonObject], marks: tuple[tuple[tuple[str,
 
 
 def marked(state: Mapping[str, JsonObject]) -> frozenset[str]:
-    """Return the names of the objects that have all of our marks."""
+    """Return the names of the objects that have all marks of our engine (`OUR_MARKS`)."""
     return frozenset(name for name, obj in state.items() if all(find(obj, *path, key) for path, key in OUR_MARKS))
 
 

@@ -116,7 +116,7 @@ class Cluster:
     def did(self, access: Access) -> bool:
         """Return whether the daemon made a request that needs this access.
 
-        A request as the package's account needs the right to impersonate this account.
+        If the daemon makes a request as the account of a package, it needs the right to impersonate this account.
         """
         if access.verb.startswith("impersonate"):
             return any(each.user == ACCOUNT.user for each in self.judged)

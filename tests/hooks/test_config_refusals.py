@@ -187,5 +187,5 @@ def test_names_in_selectors_are_limited() -> None:
         nameSelector={"matchNames": names[:16]}, namespace={"nameSelector": {"matchNames": names[:17]}}
     )
     assert problem == (
-        "kubernetes: 272 watches, one for each name in each namespace, are more than 256; select with labels"
+        "kubernetes: it needs 272 watches, one for each name in each namespace; the limit is 256; select with labels instead"
     )

@@ -98,7 +98,7 @@ async def opened(
     concurrency: int = 4,
     root: Path | None = None,
 ) -> AsyncIterator[Orchestrator]:
-    """Open an orchestrator of the tree at ``path``. The root is ``path``, unless another one is given."""
+    """Open an orchestrator of the tree at ``path``. The root of the tree is ``root``, or ``path`` if ``root`` is None."""
     async with (
         open_test_tools(scratch, packages) as tools,
         open_orchestrator(Config(path, options, root=root or path, concurrency=concurrency), tools) as orchestrator,
@@ -115,7 +115,7 @@ async def built(
     concurrency: int = 4,
     root: Path | None = None,
 ) -> Result:
-    """Build the tree at ``path``. The root is ``path``, unless another one is given."""
+    """Build the tree at ``path``. The root of the tree is ``root``, or ``path`` if ``root`` is None."""
     async with opened(
         path, scratch, options=options, packages=packages, concurrency=concurrency, root=root
     ) as orchestrator:

@@ -73,8 +73,8 @@ def test_two_charts_are_compared(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_releases_of_unfetched_charts_are_listed_as_not_compared(tmp_path: Path) -> None:
-    """The chart is in another repository and is not fetched, so it is not known at first whether it makes further nodes. After
-    it was built once, the cache records that it makes none.
+    """The chart is in another repository and is not fetched, so it is not known at first whether the chart makes further nodes.
+    After the chart was built once, the cache records that it makes none.
     """
     far = write_tree(tmp_path / "far", with_chart({}))
     git(far, "init", "-q", "-b", "main")
@@ -148,7 +148,7 @@ def test_missing_packages_on_the_compared_side_are_reported(tmp_path: Path) -> N
     common = ("--root", str(after), "--packages", str(after / "packages"), "--against", str(before))
     done = cli("diff", str(after / "c"), *common, cache=tmp_path / "cache")
     assert done.returncode == 1
-    assert "the side of --against lacks this folder" in done.stderr
+    assert "--against does not contain this folder" in done.stderr
 
 
 @pytest.mark.slow

@@ -185,7 +185,7 @@ def test_charts_and_trees_are_built_in_one_command(tmp_path: Path) -> None:
     assert {"web", "api", "x"} <= named
     done = cli("build", *paths, "--name", "web", cache=tmp_path / "cache")
     assert (done.returncode, done.stderr) == (
-        2, "error: --name web: 2 paths are packages; build the one with this name alone\n"
+        2, "error: --name web: 2 paths are packages, but only one package can have this name; build one path at a time\n"
     )  # fmt: skip
     twin = str(chart(tmp_path / "twin" / "web", "web"))
     done = cli("build", twin, *paths, cache=tmp_path / "cache")

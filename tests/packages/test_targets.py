@@ -53,7 +53,7 @@ async def test_a_login_is_sent_to_another_realm_only_if_named(
     async with open_token_registry(tmp_path, Credentials(USER, PASSWORD)) as there:
         reference = f"localhost:{there.address.port}/charts/web:1.0.0"
         assert await run("push", str(folder), reference) == 1
-        assert "it requests the login for another host, 127.0.0.1; refused" in capsys.readouterr().err
+        assert "the login to be sent to another host, 127.0.0.1, so the login was not sent" in capsys.readouterr().err
         assert there.realm.requests == []
         assert await run("push", str(folder), reference, "--token-realm", "127.0.0.1") == 0
         assert await run("inspect", reference, "--token-realm", "elsewhere.example", "--token-realm", "127.0.0.1") == 0

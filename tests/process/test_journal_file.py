@@ -88,7 +88,7 @@ table.put(("d", 4))
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_existing_rows(path: Path) -> None:
-    """A limit on the size of files has the effect of a full disk."""
+    """The test limits the size of files, which has the effect of a full disk."""
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True)
     assert done.stdout.count("cannot be written") == 2
     assert done.stdout.count("check the disk") == 2
@@ -112,9 +112,7 @@ def test_a_damaged_row_sets_the_table_aside(path: Path, script: str) -> None:
     with closing(JournalFile(path)) as file:
         assert file.table(THINGS).rows() == ()
         (warning,) = file.warnings
-        assert (
-            "1 damaged rows (0 of 2 others were kept); it was renamed to things_set_aside_1: things are lost" in warning
-        )
+        assert "(0 of the 2 undamaged rows were kept); it was renamed to things_set_aside_1: things are lost" in warning
         file.table(THINGS).put(("new", 1))
     assert rows_of(path) == (("new", 1),)
     with closing(sqlite3.connect(path)) as database:
@@ -258,7 +256,9 @@ def test_damage_outside_of_rows_is_found_at_the_start(path: Path) -> None:
 
 
 def test_side_files_of_a_damaged_file_are_renamed_with_it(path: Path) -> None:
-    """SQLite removes the side files when it closes the file, unless another process has the file open."""
+    """SQLite removes the side files when it closes the file, unless another process has the file open. In this case, they must
+    be renamed together with the file.
+    """
     with closing(JournalFile(path)) as other:
         other.table(THINGS).put(("d", 4))
         path.write_bytes(b"not a database, " * 600)

@@ -200,7 +200,9 @@ INSERT INTO table_versions VALUES ('process_groups', 1);
 
 
 async def test_processes_of_a_daemon_of_version_1_are_killed(tag: str, tmp_path: Path) -> None:
-    """The daemon that was killed wrote rows without checksums. After its death, the program was updated."""
+    """The daemon that was killed wrote rows without checksums. After its death, the program was updated. The new version still
+    has to kill the processes in these rows.
+    """
     with (
         subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: "a" * 32}, start_new_session=True) as left,
         closing(sqlite3.connect(tmp_path / "journal.db")) as database,
@@ -235,7 +237,7 @@ async def test_an_altered_row_kills_no_process_and_others_are_retained(tag: str,
             )
         with open_ledger(path) as ledger:
             assert ledger.warning is not None
-            assert "1 damaged rows (1 of 1 others were kept)" in ledger.warning
+            assert "1 damaged rows (1 of the 1 undamaged rows were kept)" in ledger.warning
             assert [entry.token for entry in ledger.entries()] == ["b" * 32]
             assert await kill_left_behind(ledger) == 0
         assert is_alive(stranger.pid)

@@ -252,7 +252,9 @@ def few_descriptors(spare: int) -> Iterator[None]:
 
 
 def test_a_shortage_of_descriptors_after_the_start_ends_the_child(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test's ledger lowers the limit after Popen has closed some of its descriptors. Then none is left for the pidfd."""
+    """After Popen has closed some of its descriptors, the ledger of the test lowers the limit on open descriptors. Then no
+    descriptor is left for the pidfd.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     class Starving(Recording):

@@ -301,7 +301,7 @@ WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 async def test_a_holder_of_a_work_slot_must_not_wait_for_another_one(held: Kind, wanted: Kind) -> None:
     slots = Slots(SlotLimits())
     async with slots.use(held, "a.x"):
-        with pytest.raises(RuntimeError, match=f"a.x holds a slot of {held} and asks for one of {wanted}"):
+        with pytest.raises(RuntimeError, match=f"a.x holds a slot of {held} and requests a slot of {wanted}"):
             await slots.use(wanted, "a.x").__aenter__()
         assert slots.statistics().work_used == 1
 
@@ -310,7 +310,7 @@ async def test_a_holder_of_a_work_slot_must_not_wait_for_another_one(held: Kind,
 async def test_a_holder_of_an_api_slot_must_not_wait_for_any_slot(wanted: Kind) -> None:
     slots = Slots(SlotLimits())
     async with slots.use(Kind.API):
-        with pytest.raises(RuntimeError, match=f"the daemon holds a slot of api and asks for one of {wanted}"):
+        with pytest.raises(RuntimeError, match=f"the daemon holds a slot of api and requests a slot of {wanted}"):
             await slots.use(wanted).__aenter__()
     assert used(slots, Kind.API) == (0, 0)
 

@@ -84,7 +84,9 @@ times = st.integers(0, 3 * HANGS)
 
 
 def good(kind: Kind, when: Sequence[int]) -> list[Work]:
-    """Return pieces of good work. Each has its own namespace and source, so no share limits several of them together."""
+    """Return pieces of good work. Each has its own namespace and its own source, so no two of them count against the same share
+    of slots.
+    """
     return [Work(kind, f"good{number}.x", f"good{number}.example", at, False) for number, at in enumerate(when)]
 
 

@@ -116,7 +116,9 @@ async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None
 
 @pytest.mark.slow
 async def test_modules_without_spec_enabled_follow_the_bundle(tmp_path: Path) -> None:
-    """Such a Module is on if it is available in the daemon's edition, and the daemon's bundle contains it in this edition."""
+    """A Module without ``spec.enabled`` is on if it is available in the daemon's edition, and the daemon's bundle contains it
+    in this edition.
+    """
     async with open_world(tmp_path) as world:
         await publish(world, "inside", PART_OF_IT)
         await world.create_module("inside")

@@ -96,7 +96,9 @@ async def test_a_module_without_a_release_may_be_moved(tmp_path: Path) -> None:
 
 
 async def conflict(world: World) -> None:
-    """Install a Module, and create an Application with the same release name and namespace. Wait until it is refused."""
+    """Install a Module, and create an Application with the same release name and namespace. Wait until the Application is
+    refused.
+    """
     await world.push("web", "1.0.0")
     await world.repository()
     await world.create_module("web", spec={"namespace": "prod", "settings": {"text": "module"}})
@@ -119,8 +121,8 @@ async def test_a_freed_release_goes_to_the_waiting_package(tmp_path: Path) -> No
 
 @pytest.mark.slow
 async def test_a_refused_application_does_not_confine_the_owner_of_the_release(tmp_path: Path) -> None:
-    """A user creates an Application with the same release in the Module's namespace. The Module may still have cluster-scoped
-    objects.
+    """A user creates an Application in the namespace of a Module's release, with the name of this release. The Application is
+    refused, and the Module may still install cluster-scoped objects.
     """
     async with open_world(tmp_path) as world:
         await conflict(world)
@@ -204,8 +206,8 @@ async def test_a_resource_deleted_before_its_first_reconciliation_leaves_nothing
 
 
 async def test_a_module_with_a_dot_in_its_name_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Such a name looks like the runtime name of an Application (``NAMESPACE.NAME``). If the API server does not refuse the
-    Module, the daemon ignores it.
+    """A name with a dot looks like the runtime name of an Application (``NAMESPACE.NAME``). If the API server does not refuse a
+    Module with such a name, the daemon ignores the Module.
     """
     caplog.set_level(logging.ERROR, logger="wharfinger")
     async with open_world(tmp_path) as world:

@@ -143,7 +143,9 @@ def test_a_restart_without_changes_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_generated_values_survive_a_users_rollback(tmp_path: Path) -> None:
-    """A user's ``helm rollback`` writes the daemon's last record again, without the daemon's annotations."""
+    """A user's ``helm rollback`` writes the daemon's last record again, without the daemon's annotations. The next daemon must
+    not generate new values nevertheless.
+    """
     packages(tmp_path / "packages")
     counted_helm(tmp_path)
     with control_plane(tmp_path) as kubeconfig:

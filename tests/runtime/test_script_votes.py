@@ -109,7 +109,9 @@ async def test_a_script_that_voted_no_early_votes_again_once_all_modules_are_loa
 
 @pytest.mark.slow
 async def test_a_negative_vote_uninstalls_nothing_while_a_module_cannot_be_loaded(tmp_path: Path) -> None:
-    """``dns`` is installed, but cannot be loaded now. So the vote of the script may change as soon as ``dns`` is loaded."""
+    """The enabled script of the installed Module ``scripted`` votes no while ``dns`` cannot be loaded. This vote must not
+    uninstall ``scripted``, because it may change as soon as ``dns`` is loaded.
+    """
     async with open_ground(tmp_path) as ground:
         uid = await installed(ground, tmp_path)
         (tmp_path / "broken").touch()

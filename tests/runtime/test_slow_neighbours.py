@@ -53,7 +53,7 @@ def wait_ready(kubectl: Kubectl, name: str, namespace: str = "default") -> None:
 @pytest.mark.unmeasured
 async def test_a_slow_registry_does_not_delay_other_packages(tmp_path: Path) -> None:
     """Packages from a slow registry share a namespace with a package from another registry and one from a folder. These two
-    become Ready before any of the others is downloaded.
+    packages become Ready before any package of the slow registry is downloaded.
     """
     local = chart(tmp_path / "local" / "near", "near", "1.0.0").parent
     async with open_registry_server(tmp_path / "registry") as real:

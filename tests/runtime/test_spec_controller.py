@@ -106,7 +106,7 @@ async def test_a_version_without_readable_metadata_is_skipped_in_a_range(tmp_pat
         await world.repository()
         await world.create("prod", "shop", more={"packageVersion": None, "versionRange": ">=1"})
         obj = await until_version(world, "shop", "1.0.0")
-        assert "not possible now: it is not a package" in find_str(obj, "status", "update", "message")
+        assert "cannot be used now: it is not a package" in find_str(obj, "status", "update", "message")
         await world.push("web", "2.0.0")
         await world.client.merge_patch(DEFAULT, {"metadata": {"annotations": {SCAN_REQUESTED: "1"}}})
         await world.until(
@@ -191,7 +191,9 @@ async def test_a_deletion_right_after_a_version_change_leaves_nothing(tmp_path: 
 
 @pytest.mark.slow
 async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: Path) -> None:
-    """In the peer that spec/runtime describes, an event after a removal created a queue that was never removed."""
+    """In the peer that spec/runtime describes, an event after a removal created a queue that was never removed. Here such an
+    event creates no queue.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         folder = hooked(tmp_path / "mod", {"count.sh": COUNTING}, name="hooked")
@@ -218,7 +220,9 @@ async def test_late_events_after_a_disable_or_removal_create_no_queue(tmp_path: 
 
 
 async def test_a_hanging_synchronisation_is_superseded_at_once(tmp_path: Path) -> None:
-    """In the peer that spec/runtime describes, the wait for a Synchronization cannot be cancelled."""
+    """In the peer that spec/runtime describes, the wait for a Synchronization cannot be cancelled. Here it ends as soon as its
+    operation is superseded.
+    """
     os.mkfifo(tmp_path / "held")
     watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow}]"
     folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, watching, "sync")})

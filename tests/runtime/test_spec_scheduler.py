@@ -1,4 +1,4 @@
-"""Test cases and known weaknesses of another scheduler, that of the public program in spec/runtime. Cases that other tests of
+"""Test cases and known weaknesses of the scheduler of the public program that spec/runtime describes. Cases that other tests of
 the scheduler cover are left out.
 """
 
@@ -18,7 +18,7 @@ MORE_THAN_ANY_CHANNEL = 2000
 
 
 def scheduled(effects: tuple[object, ...]) -> list[str]:
-    """Return the names of the packages to run."""
+    """Return the names of the packages whose runs these effects request."""
     return [effect.name for effect in effects if isinstance(effect, Schedule)]
 
 

@@ -57,7 +57,9 @@ class Story(RuleBasedStateMachine):
         self.written: JsonObject = {}
 
     def tell(self, step: Step) -> None:
-        """Apply a step, and check the invariants 4 and 7, which are about the step. The others are about the state after it."""
+        """Apply a step, and check the invariants 4 and 7, which are about the step itself. All other invariants are about the
+        state after a step.
+        """
         before, self.now = self.status, self.now + timedelta(seconds=1)
         self.status = step(before, self.now)
         self._hold_times(before)

@@ -1,4 +1,5 @@
-"""The order in which a daemon's runtime runs packages: which packages wait for an interrupted, failed or refused one.
+"""The order in which a daemon's runtime runs packages: which packages wait for a package that was interrupted, has failed or
+was refused.
 
 Hooks wait for files. While there is a file ``held``, the hook of ``base`` does not end. Attempt N of ``crit`` waits until the
 file ``may-N`` exists.
@@ -289,7 +290,9 @@ async def test_a_package_resumed_without_its_dependency_is_not_deleted(tmp_path:
 
 @pytest.mark.slow
 async def test_a_disable_during_a_suspension_is_cancelled_by_an_enable(tmp_path: Path) -> None:
-    """The change that resumes ``mid`` also requests a new version. This version is pushed only after ``base`` was disabled."""
+    """While ``mid`` is suspended, it is disabled and enabled again. So it must not be uninstalled when it is resumed. The
+    change that resumes it also requests a new version, which is pushed only after ``base`` was disabled.
+    """
     async with open_world(tmp_path) as world:
         await world.repository()
         await modules(world, tmp_path, base="", mid=mandatory("base"))

@@ -69,7 +69,7 @@ class Way:
     def at(
         self, stack: ExitStack, owner: object, call: str, file: str, *, begins: str | None = None, ends: bool = False
     ) -> None:
-        """Observe the calls of the function ``owner.call``, which is defined in ``file``.
+        """Add the function ``owner.call``, which is defined in ``file``, to the places at which the path is observed.
 
         If ``begins`` is "", the path begins at the first call of this function. If ``begins`` is another text, the path begins at
         the first call whose last argument is this text. If ``ends`` is true, the path ends at the first call of this function.

@@ -42,7 +42,9 @@ class Backend:
     """The state of a control plane and the only way to write to it. Everything here is synchronous."""
 
     dry_run = False
-    """Always False here. True in the :meth:`view` of a dry run, in which no addresses or ports are allocated for Services."""
+    """Always False in this class. In the :meth:`view` of a dry run it is True, and no addresses or ports are allocated for
+    Services.
+    """
 
     def __init__(
         self,

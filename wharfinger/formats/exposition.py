@@ -18,7 +18,7 @@ from typing import Final
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 HISTOGRAM_SUFFIXES: Final = ("_bucket", "_sum", "_count")
-"""The suffixes of a histogram's samples. No other family may have the name of a histogram with one of these suffixes."""
+"""The suffixes of a histogram's samples. The name of a histogram with such a suffix must not be the name of another family."""
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)

@@ -8,7 +8,7 @@ from wharfinger.formats.text_width import shorten, width
 
 _GAP: Final = "   "
 _LEAST_LAST_COLUMN: Final = 20
-"""The last column is cut to fit a terminal, but never below this width; a narrower terminal wraps the lines."""
+"""The least width to which the last column is cut to fit the terminal. If the terminal has less space, it wraps the lines."""
 
 
 def layout(

@@ -33,7 +33,9 @@ _LARGEST: Final = 2**64 - 1
 """The largest number in a version, as in Masterminds/semver."""
 
 Point: TypeAlias = tuple[int, int, int, int]
-"""A place in the order of versions: major, minor, patch, and 0 for prereleases, 1 for the release, 2 for the place after it."""
+"""A position in the order of versions: the major, minor and patch numbers, and a fourth number. The fourth is 0 for a
+prerelease, 1 for the release, and 2 for the position directly after the release.
+"""
 
 _START: Final[Point] = (0, 0, 0, 0)
 _END: Final[Point] = (_LARGEST + 2, 0, 0, 0)

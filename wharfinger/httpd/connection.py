@@ -212,7 +212,7 @@ class Connection:
         self._data = b"".join(pieces)
 
     async def _read_request(self) -> Request | None:
-        """Return the next request with its body; None if the connection fails before the end of the request.
+        """Return the next request with its body; None if the connection is closed or fails before the end of the request.
 
         Raises RefusedRequestError and h11.RemoteProtocolError.
         """

@@ -114,7 +114,7 @@ def write_chunk(data: bytes) -> bytes:
 
 _WORTH_KEEPING: Final = 4096
 _latest: Final = [b"", b"0\r\n\r\n"]
-"""The latest chunk of at least _WORTH_KEEPING bytes, and the same chunk with its frame."""
+"""The last chunk of at least _WORTH_KEEPING bytes that was framed, and the result: this chunk with its frame."""
 
 
 LAST_CHUNK: Final = b"0\r\n\r\n"

@@ -47,17 +47,17 @@ class HttpLimits:
     answer.
     """
     useless_pause_s: float = 0.0
-    """The pause that a useless connection causes: one that ended after an invalid request, or without a valid request. The
-    pauses are added up, and the server waits for the sum before it accepts the next connection. This limits the processor
-    time that clients can use up with such connections.
+    """The pause that a useless connection causes. A connection is useless if it ended after an invalid request, or without a
+    valid request. The pauses are added up, and the server waits for the sum before it accepts the next connection. This limits
+    the processor time that clients can use up with useless connections.
     """
     closed_pause_s: float = 0.0
     """The pause that a connection causes if the server has closed it because of ``of_process``; otherwise as
     ``useless_pause_s``.
     """
     piece_pause_s: float = 0.0
-    """The pause before more is read after a small piece of a request. It doubles with each such piece, up to 64 times
-    this value.
+    """The pause between the receipt of a small piece of a request and the next read. It doubles with each such piece, up to 64
+    times this value.
     """
 
     def __post_init__(self) -> None:

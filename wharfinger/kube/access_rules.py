@@ -15,8 +15,9 @@ _REFUSED: Final = re.compile(
 )
 """The API server's words for a request that no rule allows (``k8s.io/apiserver`` responsewriters.forbiddenMessage)."""
 _IMPERSONATE_ON: Final = "impersonate-on:serviceaccount:"
-"""The beginning of the verb in an API server's refusal to impersonate a service account (KEP-5284). The server first checks the
-right that has this narrow verb. The refusal names this verb even if the user lacks the usual right, ``impersonate``, too.
+"""The prefix of a verb that an API server names when it refuses the impersonation of a service account (KEP-5284). The server
+checks this narrow verb before the usual verb ``impersonate``, and its refusal names the narrow verb even if the user may use
+neither.
 """
 _REFUSED_PATH: Final = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) path "(?P<path>[^"]*)"')
 

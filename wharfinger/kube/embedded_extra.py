@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import Final
 
 LIBRARIES: Final = ("cryptography", "re2")
-"""The names by which Python imports the libraries of the extra."""
+"""The names under which Python imports the libraries of the extra ``wharfinger[embedded]``."""
 
 
 def missing_libraries() -> str:

@@ -9,7 +9,7 @@ from wharfinger.formats.json.value import decode_json, find
 
 USER: Final = "wharfinger"
 MAX_BYTES: Final = 64 * 1024
-"""The size limit; a larger file was not written by a control plane."""
+"""The size limit of a kubeconfig, in bytes. Control planes write only smaller files, so a larger file is never replaced."""
 
 
 def check_replaceable(path: Path) -> None:

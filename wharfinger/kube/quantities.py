@@ -14,7 +14,7 @@ ZERO: Final = Fraction(0)
 _NANO: Final = Fraction(1, 10**9)
 MILLI: Final = Fraction(1, 10**3)
 _MOST: Final = 2**63 - 1
-"""The largest amount with a binary unit."""
+"""The largest amount of a quantity with a binary unit, such as ``Ki``; a larger amount is replaced by this one."""
 _FAST_DIGITS: Final = 18
 """The largest number of digits for which the server uses a 64-bit integer, and may keep a spelling that is not canonical."""
 _FAST_BINARY_DIGITS: Final = 14

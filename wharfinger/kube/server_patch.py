@@ -66,9 +66,11 @@ class _Work:
     root: JsonValue
     copied: int = 0
     walked: dict[int, JsonObject] = field(default_factory=dict)
-    """The objects on the paths of operations, by their ``id``: their members are sorted at the end."""
+    """The objects that lie on the path of an operation, by their ``id``. When all operations are done, the members of these
+    objects are sorted.
+    """
     moved: bool = False
-    """True if a value was copied or moved, so that the document may have become too deep."""
+    """True if a value was copied or moved, so the document may now be nested too deeply."""
 
     def copy(self, value: JsonValue) -> JsonValue:
         """Return a copy of the value. In objects that lie on the path of an operation, the members are sorted.

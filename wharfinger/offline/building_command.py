@@ -64,7 +64,8 @@ async def build_paths(options: OfflineOptions, tools: Tools) -> Result | BuildEr
     packages, trees = await trio.to_thread.run_sync(packages_and_trees, options.paths)
     if options.name and len(packages) > 1:
         return BuildError(
-            f"--name {options.name}: {len(packages)} paths are packages; build the one with this name alone"
+            f"--name {options.name}: {len(packages)} paths are packages, but only one package can have this name; "
+            "build one path at a time"
         )
     results: list[Result] = []
     try:

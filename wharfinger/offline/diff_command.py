@@ -221,7 +221,7 @@ def _packages(packages: Path | None, root: Path, other: Path) -> Path | None:
     found = other / packages.resolve().relative_to(root)
     if not found.is_dir():
         raise SourceError(
-            f"--packages {packages}: the side of --against lacks this folder; name a folder outside of the root"
+            f"--packages {packages}: --against does not contain this folder; name a folder outside of {root}"
         )
     return found
 

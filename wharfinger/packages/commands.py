@@ -226,7 +226,9 @@ def _failed(error: PackageError) -> int:
 async def _push_async(args: argparse.Namespace) -> list[str]:
     target = read_target(str(args.reference), plain_http=bool(args.plain_http))
     if target.digest is not None:
-        raise AddressError(f"{target}: expected a tag, found a digest; give a tag, or none for the package's version")
+        raise AddressError(
+            f"{target}: expected a tag, found a digest; give a tag, or leave it out to use the package's version as the tag"
+        )
     path: Path = args.path
     package = await load_package(path, target.repository.rpartition("/")[2])
     tag = _tag_to_push(package, target, force=bool(args.force))

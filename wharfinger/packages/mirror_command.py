@@ -81,7 +81,7 @@ def _mirror(args: argparse.Namespace) -> int:
     try:
         mirror = trio.run(_mirror_async, args)
     except PackageError as error:
-        hint = "; run the same command again, and it continues" if error.transient else ""
+        hint = "; run the same command again to continue" if error.transient else ""
         print(f"error: {printable(str(error))}{hint}", file=sys.stderr)  # noqa: T201 - a command
         return 1
     said = _shortcomings(mirror)
@@ -99,7 +99,7 @@ def _shortcomings(mirror: Mirror) -> list[str]:
         said.append(f"{counted(len(unknown), 'package')} without images; {hint}")
     said += [f"the image {image} was not copied: {error}" for image, error in failed]
     if failed:
-        retry = "run the same command again, and it continues; " if any(error.transient for _, error in failed) else ""
+        retry = "run the same command again to continue; " if any(error.transient for _, error in failed) else ""
         said.append(
             f"{counted(len(failed), 'image')} not copied; {retry}correct the images in Chart.yaml, or use --no-images"
         )

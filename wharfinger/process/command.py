@@ -140,4 +140,4 @@ class Sinks:
 
 
 NO_SINKS: Final = Sinks()
-"""No sinks: stdout and the last bytes of stderr are collected into the outcome."""
+"""The value for a run without sinks. Its stdout and the last bytes of its stderr are collected into the outcome."""

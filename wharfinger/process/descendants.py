@@ -28,7 +28,7 @@ ENVIRON_BYTES_MAX: Final = 8 * 1024 * 1024
 """The largest environment that is read; the kernel allows 6 MiB with the arguments (execve(2), "Limits on size")."""
 _READ_BYTES: Final = 128 * 1024
 YOUNG_S: Final = 1.0
-"""A time, in seconds, within which the kernel cannot have given out all pids: there are at least 32,768."""
+"""A time, in seconds, in which the kernel cannot use up all pids (there are at least 32,768), and so does not reuse one."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _STAT_BYTES: Final = 4 * 1024
 """The size in bytes of one read of ``stat`` (a name and about 50 numbers), ``status`` or ``loadavg``."""

@@ -39,13 +39,15 @@ from wharfinger.process.command import Ending, Limits
 PIPES: Final = 2
 """The number of pipes that a run waits for by default: stdout and stderr."""
 DYING_S: Final = 10.0
-"""The time in which the leader must end after SIGKILL, before it counts as stuck in the kernel."""
+"""The time after SIGKILL in which the leader must end. If it has not ended by then, it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
 """The time to wait for the end of the pipes once all processes are dead. It runs out only if a pipe is held by a process that was
 not found or cannot be killed.
 """
 FLUSH_CANCELLED_S: Final = 0.1
-"""The time that replaces FLUSH_S after a cancellation. It is enough to pass the rest of the output to a sink."""
+"""The time to wait for the end of the pipes, in place of FLUSH_S, if the run was cancelled. It is enough to pass on the rest of
+the output.
+"""
 
 
 @dataclass(frozen=True, slots=True)

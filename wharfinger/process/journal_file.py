@@ -41,13 +41,13 @@ from typing import Final, Literal, TypeAlias
 from wharfinger.process.errors import JournalFileError
 
 BUSY_S: Final = 5.0
-"""The time for which opening the file, or a table of it, may wait for another process's writer."""
+"""The time, in seconds, for which opening the file, or one of its tables, may wait while another process writes."""
 BUSY_IN_USE_S: Final = 0.05
-"""The time for which a call on the open file may wait for another process's writer."""
+"""The time, in seconds, for which a call on the open file may wait while another process writes."""
 MAX_WARNINGS: Final = 100
 SET_ASIDE_MAX: Final = 9
-"""The number of damaged files that are kept. For each table, the same number of set-aside copies is kept. A further file or copy
-replaces the last one.
+"""The maximum number of damaged journal files that are kept, and of unusable copies that are kept of each table. When this
+number is reached, the next file or copy replaces the newest one.
 """
 
 Row: TypeAlias = tuple[str | int, ...]
@@ -64,7 +64,7 @@ class TableSpec:
     columns: Mapping[str, Literal["TEXT", "INTEGER"]]
     keys: int
     migrations: Mapping[int, Reader] = field(default_factory=dict)
-    """The reader for each older version that can be read."""
+    """The older versions of the table that can be read. Each version number is mapped to the function that reads its rows."""
     keep_sound: bool = False
     """True if the sound rows of a table are kept when other rows are damaged."""
     remembered: bool = False
@@ -344,7 +344,7 @@ def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None
     if not damaged:
         return sound, ""
     kept = sound if spec.keep_sound else ()
-    return kept, f"has {damaged} damaged rows ({len(kept)} of {len(sound)} others were kept)"
+    return kept, f"has {damaged} damaged rows ({len(kept)} of the {len(sound)} undamaged rows were kept)"
 
 
 def _read(database: sqlite3.Connection, spec: TableSpec) -> tuple[tuple[Row, ...], int]:

@@ -31,7 +31,7 @@ from wharfinger.process.journal_file import JournalFile, Row, TableSpec
 from wharfinger.process.sweep import sweep
 
 LEFT_BEHIND_S: Final = 15.0
-"""The time limit, in seconds, for killing the last daemon's processes at a start."""
+"""The time limit, in seconds, for killing the processes that an earlier daemon left behind. A daemon does this at its start."""
 
 
 def _version_1(database: sqlite3.Connection) -> Iterable[Row]:

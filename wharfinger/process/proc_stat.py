@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 MARKER: Final = "WHARFINGER_RUN"
-"""The environment variable that marks every child. Its value is the tokens of the runs to which the child belongs, the
-outermost first, joined by ``:``.
+"""The environment variable that marks every child process. Its value contains the tokens of the runs to which the child
+belongs, joined by ``:``. The token of the outermost run is first.
 """
 
 MARKER_BYTES_MAX: Final = 1024
-"""The length of the longest chain of tokens that is passed on. It is enough for about thirty nested runs; more than that can
-only be a loop.
+"""The maximum length of the value of MARKER, which is the chain of the tokens of nested runs. It is enough for about thirty
+nested runs; only a loop starts more. A longer chain is replaced by the token of the new run.
 """
 
 _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")

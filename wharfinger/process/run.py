@@ -55,15 +55,17 @@ from wharfinger.process.sweep import SweepResult
 CHUNK_BYTES: Final = 64 * 1024
 """The maximum number of bytes that one call reads or writes."""
 PUMPED_BYTES: Final = 16 * 1024
-"""The largest piece that is passed to a sink. A piece may contain thousands of lines, and no other task runs while the sink
-processes them.
+"""The size in bytes of the largest piece of output that is passed to a sink. A piece may contain thousands of lines, and no
+other task runs while the sink processes them.
 """
 BUSY_S: Final = 0.001
-"""If a sink takes longer than this, in seconds, for a piece of output, a pause follows before it gets the next piece. The pause
-is as long as the sink took for the last piece.
+"""If a sink takes longer than this, in seconds, for a piece of output, the run pauses before it passes the next piece to the
+sink. The pause is as long as the sink took.
 """
 SWEEP_S: Final = 5.0
-"""The time limit of one sweep. Processes that remain then are counted in the outcome, and the run stays in the ledger."""
+"""The time limit of one sweep, which ends the processes that a run has left behind. Processes that still remain are counted in
+the outcome, and the ledger keeps the run.
+"""
 SPAWN_TRIES: Final = 6
 SPAWN_RETRY_S: Final = 0.01
 """The pause before the first retry after ETXTBSY; each further pause is twice as long.

@@ -51,15 +51,15 @@ class SweepResult:
 PATIENCE_S: Final = 0.05
 """The time, in seconds, for which a round waits for killed processes to die; the next round checks the remaining ones."""
 PINS_MAX: Final = 256
-"""The number of pidfds to hold at a time. A run with more processes exceeds this number, because all processes of a run are
-pinned together.
+"""The number of pidfds that a sweep should not exceed at a time. It opens more for a run that has more processes than this,
+because it opens the pidfds of all processes of a run together.
 """
 _EXHAUSTED_MS: Final = 10
 
 Identity = tuple[int, int]
 """The pid and the start time of a process, which identify it until the next boot."""
 _UNSEEN: Final[Identity] = (0, 0)
-"""The identity that is recorded for processes that may exist, if no process could be read."""
+"""A placeholder that is recorded in place of the identities of processes, if no process could be read but some may exist."""
 
 
 class SweptRun:

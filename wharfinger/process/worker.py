@@ -136,7 +136,7 @@ class Worker:
 
     def _open(self, fd: int | None) -> int:
         if fd is None or self._left.is_set():
-            raise trio.ClosedResourceError("the worker's block was left, or its input ended")
+            raise trio.ClosedResourceError("the worker was closed, or its stdin was closed")
         return fd
 
     async def _watch_stderr(self) -> None:

@@ -13,7 +13,7 @@ from typing import Generic, TypeAlias, TypeVar
 T = TypeVar("T")
 
 _Chain: TypeAlias = "tuple[T, _Chain[T]] | None"
-"""An item and the chain behind it; None is the end."""
+"""A linked list: its first item, and the list of the items after it. None is the empty list."""
 
 
 class Fifo(Generic[T]):

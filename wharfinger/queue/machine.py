@@ -246,9 +246,7 @@ def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
 
 
 def _next(state: QueueState, name: str, left: Retired | Dropped) -> Answer:
-    """Remove the task at the head of a lane, which is completed or dropped, and start the next task of the lane, if there is
-    one.
-    """
+    """Remove the completed or dropped task at the head of a lane, and start the next task of the lane, if there is one."""
     lanes = dict(state.lanes)
     waiting = lanes[name].waiting
     if waiting:

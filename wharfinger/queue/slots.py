@@ -150,8 +150,8 @@ class _Use:
             outer = outer.outer
         if outer is not None and outer.forbids(self):
             raise RuntimeError(
-                f"{self._package or 'the daemon'} holds a slot of {outer.kind} and asks for one of {self.kind}: "
-                "slots are for work that waits for no other slot"
+                f"{self._package or 'the daemon'} holds a slot of {outer.kind} and requests a slot of "
+                f"{self.kind}: two holders that wait for each other's slots could wait forever; release the first slot before"
             )
         await self.counter.acquire(self.kind, self._package, self._source)
         if self.kind is not Kind.API:

@@ -70,7 +70,7 @@ class Kind(StrEnum):
 _WORK: Final = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 _API: Final = (Kind.API,)
 _SHARED: Final = frozenset({Kind.HOOK, Kind.API})
-"""The kinds for which one package may hold at most half of the slots."""
+"""The kinds of work for which one package may use at most half of the slots."""
 MAX_SLOW: Final = 1_000
 """The number of packages that are remembered as slow, for each kind; the oldest is forgotten first."""
 
@@ -127,7 +127,9 @@ class Waiter:
 
 
 Packages: TypeAlias = Mapping[str, tuple[Waiter, ...]]
-"""The packages that wait in a group, in the order of their turns, each with its requests, oldest first. It is never empty."""
+"""The packages that wait in a group, in the order of their turns, each with its requests, oldest first. A group always has at
+least one waiting package.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,7 +254,7 @@ class RepositorySnapshot:
     users: int = 0
     packages: tuple[IndexSnapshot, ...] = ()
     labels: tuple[str, ...] = ()
-    """The labels, each as ``key=value``, sorted."""
+    """The labels of the PackageRepository, sorted, each as ``key=value``."""
 
 
 @dataclass(frozen=True, slots=True)

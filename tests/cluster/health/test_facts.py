@@ -292,7 +292,7 @@ async def test_changes_during_an_evaluation_are_evaluated_afterwards(autojump_cl
             await wait_all_tasks_blocked()
         phases.hold.set()
         await trio.sleep(1)
-        assert one.state() == Failed("failed by its health rule")
+        assert one.state() == Failed("failed according to its health rule")
 
 
 async def test_an_object_lost_during_its_evaluation_stays_lost(autojump_clock: MockClock) -> None:
@@ -322,7 +322,7 @@ async def test_a_rule_changed_during_its_evaluation_is_evaluated_again(autojump_
         one.rules[identity_of(A)] = HealthRule("example.test/v1", "Widget", "Other")
         phases.hold.set()
         await trio.sleep(1)
-        assert one.state() == InProgress("not ready by its health rule")
+        assert one.state() == InProgress("not ready according to its health rule")
 
 
 async def test_reevaluation_happens_only_if_the_rule_changed(autojump_clock: MockClock) -> None:
@@ -338,7 +338,7 @@ async def test_reevaluation_happens_only_if_the_rule_changed(autojump_clock: Moc
         one.facts.judge_again(A)
         assert one.fact().open
         await trio.sleep(1)
-        assert one.state() == InProgress("not ready by its health rule")
+        assert one.state() == InProgress("not ready according to its health rule")
         await client.delete(A)
         one.rules[identity_of(A)] = RULE
         one.facts.judge_again(A)

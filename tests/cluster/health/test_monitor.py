@@ -389,10 +389,10 @@ async def test_rules_apply_to_their_release(autojump_clock: MockClock) -> None:
         await setup.install(row(widget("a"), WIDGET))
         await setup.phase("a", "Busy")
         await trio.sleep(1)
-        assert setup.take()[-1] == "web Reconciling (a: in progress by its health rule)"
+        assert setup.take()[-1] == "web Reconciling (a: in progress according to its health rule)"
         await setup.phase("a", "Bad")
         report = await setup.monitor.wait_ready(OWNER)
-        assert list(report.failed.values()) == [Failed("failed by its health rule")]
+        assert list(report.failed.values()) == [Failed("failed according to its health rule")]
         await setup.phase("a", "Good")
         await trio.sleep(1)
         assert (await setup.monitor.wait_ready(OWNER)).done
@@ -419,7 +419,9 @@ async def test_changed_rules_are_evaluated_again(autojump_clock: MockClock) -> N
 
 
 async def test_rows_added_after_their_objects_are_evaluated_by_their_rules(autojump_clock: MockClock) -> None:
-    """If another release already watches the same kind, objects may be reported before their rows exist."""
+    """If another release already watches the same kind, objects may be reported before their rows exist. The rules in the rows
+    must be evaluated nevertheless.
+    """
     phases = Phases()
     async with memory_cluster() as client, health_setup(client, phases) as setup:
         await define_widgets(client)

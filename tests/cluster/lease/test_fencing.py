@@ -92,11 +92,11 @@ async def test_a_foreign_command_is_waited_for_until_its_record_is_unchanged_lon
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         assert await verdict(fencing, NOBODY) == AtWork(
-            "a helm command", "the writer counts as gone in 10 minutes unless it changes the record"
+            "a helm command", "if the writer does not change the record, it counts as gone in 10 minutes"
         )
         await trio.sleep(ABANDONED_AFTER_S - 30)
         assert await verdict(fencing, NOBODY) == AtWork(
-            "a helm command", "the writer counts as gone in 30 seconds unless it changes the record"
+            "a helm command", "if the writer does not change the record, it counts as gone in 30 seconds"
         )
         assert isinstance(await verdict(fencing, NOBODY, "2"), AtWork), "it was written meanwhile"
         await trio.sleep(ABANDONED_AFTER_S - 1)

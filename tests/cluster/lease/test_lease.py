@@ -76,7 +76,7 @@ async def test_another_holder_is_waited_for_and_our_own_former_one_is_not(autoju
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(wait_for_it, client, said)
                 await trio.sleep(40)
-                assert said == ["Lease default/wharfinger: waiting for it: us holds it"]
+                assert said == ["Lease default/wharfinger: not acquired yet: us holds it"]
                 nursery.cancel_scope.cancel()
 
 

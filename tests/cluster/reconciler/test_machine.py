@@ -348,7 +348,7 @@ def test_an_owner_without_rows_is_forgotten(world: World) -> None:
 def test_refreshes_are_limited_in_rate(world: World) -> None:
     """After an idle time, the refreshes that are allowed in one second may all run immediately.
 
-    The others follow one by one.
+    The remaining refreshes follow one by one.
     """
     put(world.table, *range(300))
     world.take_in()

@@ -74,7 +74,9 @@ class Reconciled:
         self.running.append(attempt)
 
     def tick(self, now: float) -> None:
-        """Advance time, and fail the operations that are cut off."""
+        """Advance the time of the machine. End each operation that the machine then cuts off because it takes too long, with an
+        error.
+        """
         for key in self.machine.tick(now):
             [at] = [at for at, attempt in enumerate(self.running) if attempt.key == key]
             self.finish(at, ClusterError("cut off"), now)

@@ -52,7 +52,7 @@ def kinds(reconciler: Reconciler[int, Row], *keys: int) -> list[Kind | None]:
 
 
 async def test_the_oracle_detects_differences(autojump_clock: trio.testing.MockClock) -> None:
-    """A wait for operations ends only if the most recent ones are the expected ones, in any order."""
+    """A wait for operations ends only if the most recent operations are those that are expected, in any order."""
     target = Target(history=["delete(2)", "update(1)", "update(3)", "update(1)"])
     await target.expect("update(1)", "update(1)", "update(3)")
     for other in (("delete(2)",), ("update(1)", "update(3)", "update(3)"), ("update(1)", "update(1)")):

@@ -109,7 +109,9 @@ async def test_a_wait_for_settled_rows_ends_when_they_are_given_up(autojump_cloc
 
 
 async def test_failing_objects_of_one_owner_do_not_block_another(autojump_clock: Clock) -> None:
-    """The operations of one owner hang, and take all workers that one owner may have. Another owner still succeeds."""
+    """The operations of one owner hang, and take all workers that one owner may have. The operations of another owner still
+    succeed.
+    """
     target = Target(gates={key: trio.Event() for key in range(100)})
     table = a_table()
     async with reconciling(table, target) as reconciler:
@@ -168,7 +170,9 @@ async def test_each_of_several_reconcilers_performs_each_row_once(autojump_clock
 
 
 async def test_a_failure_is_retried_although_another_reconciler_succeeded(autojump_clock: Clock) -> None:
-    """Another reconciler may finish the row while an attempt of this reconciler is running."""
+    """Another reconciler may finish the row while an attempt of this reconciler is running. If this attempt then fails, this
+    reconciler retries it nevertheless.
+    """
     table, statuses = a_table(), Statuses[int]()
     slow = Target(errors={1: ClusterError("no")}, gates={1: trio.Event()})
     async with (

@@ -1,4 +1,6 @@
-"""The turns of owners, the limited places for operations, and late operations, which get a slow place or are cut off."""
+"""The order in which owners get their turns, the limits on concurrent operations, and late operations, which are moved to one
+of the places for slow operations or are cut off.
+"""
 
 from dataclasses import replace
 

@@ -27,7 +27,7 @@ class World:
         self.machine: Machine[int, Row] = Machine(owner_of, self.options)
 
     def take_in(self) -> None:
-        """Read all changes."""
+        """Pass all unread changes of the table to the machine."""
         self.machine.take_in(self.stream.next(), self.stream.revision, self.now)
 
     def take(self) -> RowAttempt:

@@ -49,14 +49,14 @@ class Bench:
 
 
 class Gate:
-    """A gate that holds the first request that reaches it until ``opened``."""
+    """A gate. The first request that reaches it waits until ``opened`` is set."""
 
     def __init__(self) -> None:
         self.reached = trio.Event()
         self.opened = trio.Event()
 
     def hold(self) -> trio.Event | None:
-        """Return the event for which this request waits; None after the first request."""
+        """Return the event that the first request waits for. Later calls return None, because later requests do not wait."""
         if self.reached.is_set():
             return None
         self.reached.set()

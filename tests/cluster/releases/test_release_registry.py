@@ -29,10 +29,10 @@ class Listener:
         self.heard.append(("health", owner))
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about pruned objects."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """Ignore the report."""
+        """Ignore the report about troubles of a release."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         self.heard.append((f"{release_revision} by {by}", owner))

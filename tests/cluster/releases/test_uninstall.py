@@ -116,7 +116,9 @@ async def test_orphaned_objects_lose_only_their_label(autojump_clock: MockClock)
 
 
 async def test_an_uninstall_does_not_wait_for_objects_of_a_namespace_being_deleted(autojump_clock: MockClock) -> None:
-    """Objects in such a namespace may have finalizers that are never removed. Other objects are deleted. No hook runs."""
+    """Objects in a namespace that is being deleted may have finalizers that are never removed, so the uninstall does not wait
+    for them. It deletes the objects outside of the namespace, and runs no hook.
+    """
     role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\nrules: []\n"
     async with bench() as at:
         namespaces = await at.client.resource_type("v1", "Namespace")

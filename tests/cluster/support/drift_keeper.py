@@ -66,7 +66,9 @@ class Recording(httpx.AsyncBaseTransport):
 
 @dataclass
 class Keeper:
-    """A monitor with its parts. ``told`` is the last report about the owner; ``tellings`` has all reports as text."""
+    """A drift monitor with everything that it needs. ``told`` is the last report about the owner; ``tellings`` has all reports
+    as text.
+    """
 
     bench: DriftBench
     client: HttpClusterClient
@@ -114,7 +116,9 @@ class Keeper:
         return key
 
     def insert(self, key: ObjectKey, desired: JsonObject, policy: DriftPolicy | None = None) -> ObjectKey:
-        """Add a row."""
+        """Insert a row for the object into the table of desired objects, with this drift policy or with the default one. Return
+        the key.
+        """
         wanted = owned(desired, OWNER)
         body = PackedJson(encode_json(wanted))
         row = DesiredObject(key, OWNER, 0, body, checksum(wanted), policy or DriftPolicy())

@@ -196,7 +196,9 @@ async def test_a_waiting_reader_is_woken_by_changes() -> None:
 
 
 async def test_a_waiting_reader_is_woken_when_it_expires() -> None:
-    """A reader waits for changes. It expires, because one commit deletes more rows than the table remembers."""
+    """A reader waits for changes. It expires, because one commit deletes more rows than the table remembers. It must be woken
+    then.
+    """
     table = a_table(graves=2)
     put(table, *(Row(key) for key in "abc"))
 
@@ -240,7 +242,9 @@ async def test_a_follower_of_changes_mirrors_the_table() -> None:
 
 
 async def test_a_derived_table_skips_rows_that_fail() -> None:
-    """If one row cannot be derived, all others still are. (statedb's helper ``Derive`` stops at the first error.)"""
+    """If one row cannot be derived, all other rows are derived nevertheless. (statedb's helper ``Derive`` stops at the first
+    error.)
+    """
     source, derived = a_table("source"), a_table("derived")
     failed: list[str] = []
     filling = derived.initializer("derive")

@@ -103,7 +103,9 @@ class TableMachine(RuleBasedStateMachine):
         self.tx, self.drafts = None, {}
 
     def on(self, side: str) -> tuple[Transaction, RowTable, State, bool]:
-        """Return a transaction on a table: the open one if it covers the table, or a new one, which the caller commits."""
+        """Return a transaction on a table, the table, the state of its model, and whether the transaction is new. If an open
+        transaction covers the table, it is returned. A new transaction has to be committed by the caller.
+        """
         alone = side not in self.drafts
         if alone:
             if self.tx is not None:

@@ -247,7 +247,9 @@ async def test_a_subscriber_may_join_while_others_are_notified(autojump_clock: M
 
 
 async def test_a_subscriber_may_join_at_the_same_time_as_an_event() -> None:
-    """A new subscriber ends the old watch. The watch may have an event at that moment, and its read cannot be cancelled then."""
+    """A new subscriber ends the old watch. If an event of the old watch has arrived at that moment, the waiting read returns it
+    although the read is cancelled. The event must be ignored.
+    """
     comes = trio.Event()
     client = Immediate(comes)
     async with trio.open_nursery() as nursery:

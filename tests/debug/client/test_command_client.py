@@ -148,7 +148,9 @@ def test_only_a_terminal_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_command_starts_without_an_event_loop(tmp_path: Path) -> None:
-    """Commands do not import the modules in this list: importing any of them takes longer than a request to the daemon."""
+    """Commands do not import the modules that this test lists, because importing any of them takes longer than a request to the
+    daemon.
+    """
     program = (
         "import sys; from wharfinger.__main__ import main; code = main(sys.argv[1:]); "
         "print(code, sorted({'trio', 'httpx', 'yaml', 'kubernetes', 'jsonschema', 'rich', 'asyncio'} & set(sys.modules)))"

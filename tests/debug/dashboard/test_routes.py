@@ -103,7 +103,9 @@ async def test_streams_are_limited() -> None:
 
 
 async def test_streams_that_are_requested_at_once_are_limited_when_they_open() -> None:
-    """All these requests are answered before any stream is open, so the limit is checked again when a stream opens."""
+    """If several streams are requested at once, all requests are answered before any stream is open. So the limit is checked
+    again when a stream opens.
+    """
     handle = site()
     answers = [await handle(request("/f/changes?page=/queues", cookie="c=ses")) for _ in range(MOST_STREAMS + 1)]
     streams = [answer.open_chunks() for answer in answers if isinstance(answer, StreamingResponse)]

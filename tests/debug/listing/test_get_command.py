@@ -46,7 +46,7 @@ async def test_get_prints_the_list_and_its_notes(words: str, out: str, err: str,
 
 async def test_wrong_arguments_of_get_are_refused(tmp_path: Path) -> None:
     code, out, err = await typed(add_get, ["repositories", "-n", "a"], CannedInspector(), tmp_path)
-    assert (code, out, err) == (1, "", "error: `get repositories` knows no namespaces; leave -n out\n")
+    assert (code, out, err) == (1, "", "error: the rows of `get repositories` have no namespaces; leave -n out\n")
     for words in (["packages", "-o", "xml"], ["packages", "-l", "a in"], ["apps", "-n", "a", "-A"], ["nonsense"]):
         with pytest.raises(SystemExit):
             await typed(add_get, words, CannedInspector(), tmp_path)

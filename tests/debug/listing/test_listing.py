@@ -30,7 +30,7 @@ def _labelled(name: str, **labels: str) -> PackageSnapshot:
 @pytest.mark.parametrize(
     ("what", "choice", "said"),
     [
-        ("repositories", {"namespace": "a"}, "`get repositories` knows no namespaces; leave -n out"),
+        ("repositories", {"namespace": "a"}, "the rows of `get repositories` have no namespaces; leave -n out"),
         ("versions", {"labels": "a"}, "versions have no labels to select by; leave -l out"),
         ("pools", {"labels": "a"}, "pools have no labels"),
     ],

@@ -9,7 +9,7 @@ def test_changes_are_printed_line_by_line() -> None:
         "~ Deployment.apps prod/shop",
         "    ~ /spec/replicas: 1 -> 2",
         '    + /metadata/labels/new: "x"',
-        "+ ConfigMap prod/new (by the chart, without a dry run; its namespace comes first)",
+        "+ ConfigMap prod/new (as in the chart, without a dry run; its namespace comes first)",
         "- ConfigMap prod/old",
     ]
     assert summary_lines(DIFFERENCE) == [

@@ -37,7 +37,7 @@ async def test_unknown_hooks_and_hooks_without_lines_are_reported(tmp_path: Path
     inspector = CannedInspector()
     inspector.logged = quiet
     known = await typed(add_logs, ["prod.shop", "--hook", "hooks/001-config.sh"], inspector, tmp_path)
-    assert known == (0, "", "no lines of hooks/001-config.sh are kept\n")
+    assert known == (0, "", "the daemon has no log lines of the hook hooks/001-config.sh\n")
     unknown = await typed(add_logs, ["prod.shop", "--hook", "b.sh"], inspector, tmp_path)
     assert unknown == (0, "", "the package has no hook 'b.sh'; its hooks are hooks/001-config.sh, hooks/002-later.py\n")
 

@@ -210,7 +210,9 @@ def test_details_of_a_package_are_redacted() -> None:
 
 
 def test_repositories_pools_and_the_daemon_are_redacted() -> None:
-    """Texts of repositories, pools and the daemon quote answers of registries, programs and API servers."""
+    """Texts of repositories, pools and the daemon quote answers of registries, programs and API servers, which may contain
+    secrets.
+    """
     quoted = "401 for hunter2 at https://a:b-secret@registry.example/"
     indexed = next(each for each in REPOSITORIES if each.packages and each.packages[0].detailed)
     index = indexed.packages[0]

@@ -14,7 +14,7 @@ monitors      12, 11 of them listed: 14 watches, 340 objects, 2 changes waiting 
 schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                     17 ticks
 definitions   waiting for: ingress, metrics
 objects       Degraded, 2 errors: 3 pending, 1 refreshing, 1 failing, 2 slow      7 pruned, 1 prunes failed
-store         2 locks held, 1 temporary names, 4 packages not deployed yet
+store         2 locks held, 1 temporary files, 4 packages not deployed yet
 
 LIMIT     SLOTS   IN USE   WAITING
 work      16      6        3

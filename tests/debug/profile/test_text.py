@@ -15,7 +15,7 @@ main thread     everything else              2.50 s   25 %
 other threads   waiting                      0.00 s   0 %
 other threads   everything else              0.50 s   100 %
 
-Processor time: 2.25 s in the main thread, 0.50 s in others (0.10 s of it to take this profile).
+Processor time: 2.25 s in the main thread, 0.50 s in other threads, of which 0.10 s to take this profile.
 
 SELF     SELF%   TOTAL    TOTAL%   MAIN THREAD, BY TIME IN THE FUNCTION ITSELF
 1.50 s   60 %    1.50 s   60 %     loads (json/__init__.py)

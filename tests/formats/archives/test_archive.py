@@ -320,7 +320,7 @@ def test_a_hard_link_counts_as_a_separate_file(into: Path) -> None:
 
 
 def test_links_that_leave_the_top_folder_are_refused(into: Path) -> None:
-    """The top folder may be moved later, and such links would then lead to other files."""
+    """The top folder may be moved later, and links that lead out of it would then lead to other files."""
     for target in ("../secret", "../chart/a", "d/../../secret", ".."):
         data = tar(("chart/a", b""), ("chart/d", None), ("chart/l", target))
         extract(data, into, ArchiveLimits())
@@ -336,7 +336,7 @@ def test_links_that_leave_the_top_folder_are_refused(into: Path) -> None:
 
 
 def test_links_to_folders_that_multiply_paths_are_refused(into: Path) -> None:
-    """With such links, an archive of a few kilobytes could give one file 2 to the power of 30 paths."""
+    """With links to folders, an archive of a few kilobytes could give one file 2 to the power of 30 paths."""
     doubling = [(f"d{n}/{name}", f"../d{n - 1}") for n in range(1, 15) for name in ("a", "b")]
     assert "more than 50 paths if links to folders are followed" in refused(tar(("d0/f", b""), *doubling), into)
     shutil.rmtree(into)

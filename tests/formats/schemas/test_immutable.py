@@ -131,7 +131,9 @@ def test_immutable_marks_are_detected_in_every_part_of_a_schema() -> None:
     ],
 )
 def test_an_immutable_mark_in_an_unchecked_part_is_refused(schema: JsonObject, place: str) -> None:
-    """A mark in a part that is not checked must be refused. If it were accepted, the setting could still be changed."""
+    """In some parts of a schema, the mark ``x-deckhouse-immutable`` is not checked, so a mark there must be refused. If it were
+    accepted, the setting could still be changed.
+    """
     with pytest.raises(SchemaError) as caught:
         compile_schema(schema, what="s")
     keyword = place.rpartition(".")[2]

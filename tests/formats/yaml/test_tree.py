@@ -68,7 +68,7 @@ def test_a_scalar_without_a_json_form_may_be_an_aliased_key() -> None:
 
 @pytest.mark.parametrize("text", ["&a [*a]", "&a {b: *a}", "&a [[*a]]", "&a {<<: *a}", "&a {<<: [*a]}"])
 def test_a_value_that_contains_itself_is_refused(text: str) -> None:
-    with pytest.raises(Refused, match="inside the value it names"):
+    with pytest.raises(Refused, match="inside the value of the anchor"):
         build(text)
 
 

@@ -92,14 +92,14 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
         (
             f"configVersion: v1\nonStartup: 1\nkubernetes:{KEPT}",
             [
-                "4: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it is useless"
+                "4: warning: the binding 'kept' is useless: no event of it runs the hook, and no binding includes its snapshot"
             ],
         ),
         (
             f"configVersion: v1\nkubernetes:{KEPT}",
             [
                 "1: warning: no event runs the hook: none of its bindings causes a run",
-                "3: warning: no event runs the hook for 'kept', and no binding includes its snapshot: watching it is useless",
+                "3: warning: the binding 'kept' is useless: no event of it runs the hook, and no binding includes its snapshot",
             ],
         ),
         (f"configVersion: v1\nbeforeHelm: 1\nkubernetes:{KEPT}", []),
@@ -113,7 +113,7 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
                 "configVersion: v1\nkubernetes:\n- {name: a, kind: Pod, group: g}\nschedule:\n- crontab: '@daily'\n"
                 "  group: g\n  includeSnapshotsFrom: [a]"
             ),
-            ["7: warning: includeSnapshotsFrom: 'a' is in group 'g' and included anyway; leave it out"],
+            ["7: warning: includeSnapshotsFrom: 'a' is already included by the group 'g'; remove it from the list"],
         ),
         (
             (
@@ -121,7 +121,7 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
                 "  executeHookOnEvent: []\n  executeHookOnSynchronization: false\n  includeSnapshotsFrom: [a]"
             ),
             [
-                "5: warning: no event runs the hook for 'b', and no binding includes its snapshot: watching it is useless",
+                "5: warning: the binding 'b' is useless: no event of it runs the hook, and no binding includes its snapshot",
                 (
                     "9: warning: includeSnapshotsFrom: no event runs the hook for this binding, so the "
                     "snapshots are never read; leave it out"
@@ -191,7 +191,7 @@ def test_missing_batch_hook_is_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert (code, found.startswith("hooks/main: error: hook hooks/main: it is declared in batchHooks")) == (1, True)
 
 
-UNREAD = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless a file it sources does); leave it out"
+UNREAD = "includeSnapshotsFrom: the hook reads no snapshots; remove the field, unless a file that the hook sources does"
 
 
 def test_unread_snapshots_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ class Cluster:
 
 
 class Scene:
-    """A hook with running monitors, as in its runtime. Every compared text is the context file of one run."""
+    """A hook whose monitors run, as in the daemon. Each text that a test expects is the context file of one run of the hook."""
 
     def __init__(self, cluster: Cluster, opened: PackageHooks, hook: Hook) -> None:
         self.cluster = cluster

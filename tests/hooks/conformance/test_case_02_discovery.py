@@ -90,7 +90,9 @@ async def test_files_with_names_similar_to_skipped_ones_are_hooks(
 
 
 async def test_hooks_mounted_from_a_config_map_are_found(package: Path, reader: ProcessConfigReader) -> None:
-    """A mounted ConfigMap has links with mode 0777 to files in a hidden folder beside them."""
+    """In a mounted ConfigMap, each file is a link (mode 0777) to a file in a hidden folder beside it. The links must be found
+    as hooks.
+    """
     hook(package, "..2024_06_01/hook.sh")
     (package / "hooks" / "..data").symlink_to("..2024_06_01")
     (package / "hooks" / "hook.sh").symlink_to("..data/hook.sh")

@@ -236,7 +236,9 @@ async def test_only_listed_namespaces_and_names_are_watched(autojump_clock: Mock
 
 
 async def test_objects_of_namespaces_that_start_or_stop_matching_are_reported(autojump_clock: MockClock) -> None:
-    """All objects of such a namespace are reported as Added or as Deleted. The peers report nothing."""
+    """When a namespace begins or ceases to match the selector of a binding, all objects in it are reported as Added or as
+    Deleted. The peers report nothing.
+    """
     async with memory_cluster() as client:
         await namespace(client, "one", team="a")
         await namespace(client, "two")

@@ -36,11 +36,11 @@ def test_memory_and_file_limits_need_no_users_or_sandbox() -> None:
 @pytest.mark.parametrize(
     ("daemon_runs_as", "users", "sandbox", "why"),
     [
-        (0, None, None, "whose processes the kernel does not count"),
-        (0, None, SANDBOX, "whose processes the kernel does not count"),
+        (0, None, None, "the kernel does not limit the number of root's processes; use --hook-users"),
+        (0, None, SANDBOX, "the kernel does not limit the number of root's processes; use --hook-users"),
         (0, HookUsers(7, 9), None, ""),
         (0, HookUsers(7, 9), SANDBOX, ""),
-        (5, None, None, "whose other processes count too"),
+        (5, None, None, "the limit would also count this user's other processes; use --hook-sandbox"),
         (5, None, SANDBOX, ""),
     ],
     indirect=["daemon_runs_as"],

@@ -140,7 +140,11 @@ def test_label_sets_are_widened_and_narrowed_per_package() -> None:
         ),
         (Observe("g", "a", {}, 1, (1,)), Observe("g", "a", {}, 1, (1, 2)), "a: its buckets differ"),
         (Set("g", "b", {}, 1), Add("g", "a", {}, -1), "a: a counter cannot decrease"),
-        (Add("g", "a", {}, 2.0**62), Add("g", "a", {}, 2.0**62 + 2.0**50), f"a: it would be over {MAX_COUNTER}"),
+        (
+            Add("g", "a", {}, 2.0**62),
+            Add("g", "a", {}, 2.0**62 + 2.0**50),
+            f"a: the counter would exceed {MAX_COUNTER}",
+        ),
         (Set("g", "b", {}, 1), Set("g", "a-b", {}, 1), "'a-b' is not a name of a metric"),
         (Set("g", "b", {}, 1), Set("g", "", {}, 1), "'' is not a name of a metric"),
         (

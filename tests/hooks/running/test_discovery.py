@@ -320,7 +320,7 @@ async def test_compiled_program_without_extension_must_answer_as_a_batch(
     assert error.hook == "hooks/main"
     said = {"true": "it printed nothing for `hook config`", "false": "hook config ended with exit status 1"}[program]
     assert said in str(error)
-    assert ("if the file answers --config, give its name an extension" in str(error)) == (program == "false")
+    assert ("and answers --config, give its name an extension" in str(error)) == (program == "false")
     assert not error.transient
 
 

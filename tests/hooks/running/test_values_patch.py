@@ -234,7 +234,7 @@ def containers(document: JsonValue, path: str) -> list[str]:
 
 
 def draw_path(data: st.DataObject, values: JsonObject) -> str:
-    """Draw a path in an existing object or list. A value need not exist at the path."""
+    """Draw a path to a member or item of an existing object or list. The member or item itself may be missing."""
     parent = data.draw(st.sampled_from(containers(values["mod"], "/mod")))
     return f"{parent}/{data.draw(NAMES).replace('~', '~0').replace('/', '~1')}"
 

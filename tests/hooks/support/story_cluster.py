@@ -71,7 +71,7 @@ class Query:
     field_selector: str
 
     def has(self, stored: Stored | None) -> bool:
-        """Return whether an object in this state is selected."""
+        """Return whether an object in this state is selected. None, the state of a missing object, is never selected."""
         return (
             stored is not None
             and stored.resource == self.resource

@@ -313,7 +313,7 @@ async def test_program_that_is_not_a_worker_is_refused(
     ],
 )
 async def test_filter_errors_do_not_quote_the_object(program: str, said: str) -> None:
-    """The object may be a Secret, and the error message is written into a status."""
+    """The object may be a Secret, and the error message is written into a status. So the message must not quote the object."""
     async with open_jq_pool(None, limits=PATIENT_FILTERS) as pool:
         with pytest.raises(FilterError) as caught:
             await pool.apply(program, {"data": "hunter22", "nested": {"a": {"b": "hunter22 (x)"}}})

@@ -110,7 +110,9 @@ async def test_end_of_daylight_saving_time_causes_no_extra_ticks(autojump_clock:
 
 
 async def test_missed_times_become_one_tick(autojump_clock: MockClock) -> None:
-    """The wall clock jumps ahead of trio's clock, as after the machine was suspended."""
+    """The wall clock jumps ahead of trio's clock, as after the machine was suspended. All due times in the gap together cause
+    one tick.
+    """
     async with scheduled() as (schedules, wall):
         schedules.add("a", "* * * * *")
         schedules.add("a", "0 12 * * *")

@@ -74,7 +74,7 @@ BROKEN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${1bad}'}\n"
 
 @pytest.mark.parametrize("waits", [False, True])
 async def test_a_release_of_a_failed_build_blocks_and_is_not_an_orphan(tmp_path: Path, waits: bool) -> None:
-    """The names of the Kustomizations decide which one is built first, but the result must be the same."""
+    """The names of the two Kustomizations decide which of them is built first, but the result must be the same."""
     variables = "  postBuild: {substitute: {a: b}}\n"
     for first, second in (("a", "b"), ("b", "a")):
         files = {

@@ -94,6 +94,6 @@ def test_a_filter_without_a_match_in_any_result_is_refused() -> None:
         check_filters(wrong, RESULT)
     assert str(caught.value) == (
         "filter 'HelmRelease/wbe' selects nothing: no object has the name 'wbe' among those with kind=HelmRelease; nearest: web; "
-        "perhaps a node that failed would make such an object; the first failure: old.yaml:1: HelmRelease apps/old: broken"
+        "one of the failed nodes might have made a matching object; the first failure: old.yaml:1: HelmRelease apps/old: broken"
     )
     check_filters([parse_filter("HelmRelease/web")], Result({}, {}, {}), RESULT)

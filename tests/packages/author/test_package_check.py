@@ -246,7 +246,7 @@ VALUES_SCHEMA = (
             "README",
             "{Platform: {}}",
             [
-                "error: values.yaml: Platform: a name that is reserved for the runtime's data for templates; choose another",
+                "error: values.yaml: Platform: this name is reserved for the daemon's data for templates; choose another",
             ],
         ),
     ],

@@ -87,8 +87,8 @@ def test_the_first_of_several_modules_of_one_name_is_used(tmp_path: Path) -> Non
     assert found.enabled == {"web": True}  # The flag of a module may be in any directory.
     assert found.broken == frozenset()
     assert found.warnings == (
-        f"{tmp_path}/one/030-web: module web is in {tmp_path}/one/020-web as well, and that one is used",
-        f"{tmp_path}/two/010-web: module web is in {tmp_path}/one/020-web as well, and that one is used",
+        f"{tmp_path}/one/030-web: module web is also in {tmp_path}/one/020-web, which is used instead",
+        f"{tmp_path}/two/010-web: module web is also in {tmp_path}/one/020-web, which is used instead",
     )
 
 

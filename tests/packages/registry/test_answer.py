@@ -35,10 +35,12 @@ def test_each_status_is_transient_or_permanent(status: int, transient: bool, say
     assert isinstance(error, ArtifactNotFoundError) is (status == 404)
 
 
-@pytest.mark.parametrize(("after", "hint"), [("30", "it asks to wait 30 s"), ("soon", ""), ("9" * 20, ""), ("", "")])
+@pytest.mark.parametrize(
+    ("after", "hint"), [("30", "registry asks to wait 30 s"), ("soon", ""), ("9" * 20, ""), ("", "")]
+)
 def test_retry_after_is_part_of_the_message(after: str, hint: str) -> None:
     text = str(failure("x", 429, b"", httpx.Headers({"Retry-After": after})))
-    assert (hint in text) if hint else ("it asks" not in text)
+    assert (hint in text) if hint else ("asks to wait" not in text)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,9 @@ async def test_a_package_folder_can_be_installed_and_deployed(tmp_path: Path) ->
 
 
 async def test_a_resolved_package_can_be_read_after_its_files_change(tmp_path: Path) -> None:
-    """An author may save a file after the tag was resolved and before the package is downloaded."""
+    """An author may save a file after the tag was resolved and before the package is downloaded. Until the tag is resolved
+    again, the old content must be readable.
+    """
     folder = write(tmp_path / "web", PACKAGE)
     registry = FolderRegistry(tmp_path)
     old = await registry.resolve("web", "1.0.0")

@@ -46,12 +46,12 @@ def test_issuers_that_are_not_text_are_refused(value: bytes) -> None:
     if value == b"\x0c\x82\x00\x01i":
         assert identity_of(made).issuer == "i"
         return
-    with pytest.raises(ArtifactError, match="signer and issuer cannot be read"):
+    with pytest.raises(ArtifactError, match="the issuer of this identity, cannot be read"):
         identity_of(made)
 
 
 def test_an_overlong_name_is_refused_and_not_truncated() -> None:
-    """If it were truncated, the name of a stranger could equal a trusted name."""
+    """If an overlong name were truncated, the name of a stranger could equal a trusted name."""
     prefix = "https://evil.example/"
     name = prefix + "x" * (500 - len(prefix) - len("@ours.example")) + "@ours.example"
     assert identity_of(GOOD.but(names=[x509.UniformResourceIdentifier(name)]).certificate).subject == name
@@ -66,7 +66,7 @@ def test_a_certificate_without_an_issuer_or_a_name_is_refused() -> None:
         identity_of(GOOD.but(issuer_oid="1.2.3.4").certificate)
     with pytest.raises(ArtifactError, match="names 0 signers"):
         identity_of(GOOD.but(names=[x509.DNSName("web.example")]).certificate)
-    with pytest.raises(ArtifactError, match="signer and issuer cannot be read"):
+    with pytest.raises(ArtifactError, match="the issuer of this identity, cannot be read"):
         identity_of(AUTHORITY.root)
 
 

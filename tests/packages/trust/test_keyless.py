@@ -416,7 +416,7 @@ CASES: list[tuple[str, Attack, Policy, str]] = [
         "a certificate in no log",
         bundled(GOOD),
         LOGGED_ONLY,
-        f"spec.verify demands a proof of a certificate log, and the certificate has none; {AGAIN}",
+        f"spec.verify requires a proof by a certificate log, but the certificate has none; {AGAIN}",
     ),
     (
         "a certificate in another log",

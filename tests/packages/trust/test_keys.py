@@ -64,9 +64,9 @@ DSA = dsa.generate_private_key(1024)  # noqa: S505 - to be refused
     ("pem", "password", "message"),
     [
         (b"hello", "", "f: expected a private key in PEM text, and its password in WHARFINGER_KEY_PASSWORD"),
-        (private_pem(KEY, "geheim"), "", "found other text or another password; correct them"),
-        (private_pem(KEY, "geheim"), "wrong", "found other text or another password; correct them"),
-        (private_pem(KEY), "unused", "found other text or another password; correct them"),
+        (private_pem(KEY, "geheim"), "", "found other text, or a password that does not fit; correct the key"),
+        (private_pem(KEY, "geheim"), "wrong", "found other text, or a password that does not fit; correct the key"),
+        (private_pem(KEY), "unused", "found other text, or a password that does not fit; correct the key"),
         (b"-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----", "", "found one in the format of cosign; make a key pair"),
         (private_pem(WEAK), "", "f: expected an RSA key of at least 2048 bits, found 1024; use a longer key"),
         (

@@ -198,7 +198,7 @@ async def test_attacks_are_refused_and_store_nothing(attack: Attack, rule: str, 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("attack", "rule"), ATTACKS[:-1], ids=[attack.__name__ for attack, _ in ATTACKS[:-1]])
 async def test_attacks_on_a_registry_are_refused_and_store_nothing(attack: Attack, rule: str, tmp_path: Path) -> None:
-    """The last attack is omitted here, because docker-registry itself refuses the invalid manifest."""
+    """The last attack of the list is omitted here, because docker-registry itself refuses its invalid manifest."""
     await attacked("registry", attack, rule, tmp_path)
 
 
@@ -258,7 +258,7 @@ async def test_a_signature_by_one_of_several_keys_is_sufficient(tmp_path: Path) 
 
 
 async def test_a_signature_in_the_referrers_is_found(tmp_path: Path) -> None:
-    """Since OCI 1.1, cosign pushes signatures as referrers, without a tag."""
+    """Since OCI 1.1, cosign pushes signatures as referrers, without a tag. They must be found as well."""
     registry = OciLayout(tmp_path / "layout")
     pushed = await push(registry, "1.0.0")
     payload = write_claim(Claim(pushed.digest, "", "1.0.0"))

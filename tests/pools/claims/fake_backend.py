@@ -15,8 +15,8 @@ class FakeBackend:
     """A backend with the true state of its members, and the changes that its cache has not shown yet.
 
     ``trip_s`` is the duration of a claim. While ``lagging`` is true, the cache shows nothing until `catch_up`. ``trouble`` may
-    raise an error before a claim is checked. ``owners`` counts the claims of each uid since it was last idle. The count must
-    never exceed 1.
+    raise an error before a claim is checked. ``owners`` maps the uid of each member to the number of its claims since it was
+    last idle. This number must never exceed 1.
     """
 
     trip_s: float = 0.0

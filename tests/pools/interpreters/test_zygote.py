@@ -114,7 +114,9 @@ async def test_an_interpreter_that_does_not_start_is_reported_with_its_output(tm
 async def test_a_worker_that_was_forked_too_late_is_reaped(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The zygote is stopped until the fork times out, as on a machine that swaps. Then it forks the worker nevertheless."""
+    """The zygote is stopped until the fork times out, as on a machine that swaps. Then it forks the worker nevertheless. This
+    worker must end, and be reaped.
+    """
     monkeypatch.setattr("wharfinger.pools.interpreters.zygote.FORK_S", 0.05)
     before = descriptors()
     async with open_zygote(PYTHON, ledger) as zygote:

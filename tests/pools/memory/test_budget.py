@@ -189,8 +189,8 @@ def test_no_more_processes_end_than_needed(found: list[tuple[float, int, int]], 
 
 
 async def test_idle_workers_end_and_runs_start_cold_while_the_budget_is_exceeded(tmp_path: Path) -> None:
-    """Real zygotes, workers and a persistent hook share a budget. The processes that are idle the longest end, no new one is
-    forked, and each run succeeds.
+    """Real zygotes, workers and a persistent hook share a budget. The processes that are idle the longest end, no new process
+    is forked, and each run succeeds.
     """
     script = package(tmp_path / "package", "print('done')")
     program = serving(tmp_path)

@@ -250,7 +250,9 @@ async def test_pods_of_another_template_are_protected() -> None:
 
 
 async def test_a_recycled_pod_is_left_to_its_claim() -> None:
-    """The pod stays claimed, because another attempt may have claimed it for the same claim, and bound the claim to it."""
+    """The pod stays claimed, because another attempt may have claimed this pod for the same WorkerClaim, and bound the
+    WorkerClaim to the pod.
+    """
     async with open_cluster() as cluster, open_backend(cluster, 1) as backend:
         (member,), claim = shown(backend), await claim_of(cluster)
         await backend.claim(member, claim)

@@ -193,7 +193,7 @@ async def test_a_pool_that_is_made_again_at_any_moment_serves_its_claims(
 async def test_the_next_daemon_binds_a_claim_whose_pod_was_claimed_before(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """Writes of the status are refused, so the first daemon ends before the status is written."""
+    """Status writes are refused, so the first daemon ends before the status is written. The next daemon must write it."""
     refused = Rule(
         ErrorAnswer(500, "InternalError", "x"),
         Selection(verbs=frozenset({"patch"}), kind="workerclaims*", agent=OURS),

@@ -104,7 +104,7 @@ async def test_a_pool_that_does_not_exist_gives_no_pod(autojump_clock: trio.test
 async def test_a_claim_that_could_not_be_deleted_is_deleted_before_the_next_run(
     autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program of the claim may still be running, and no second one may run at the same time."""
+    """The program of the claim may still be running, and a second program must not run at the same time."""
     async with running((0, b""), (0, b""), (0, b""), (0, b""), (0, b""), (0, b"")) as (cluster, runs, commands):
         delete = cluster.client.delete
 

@@ -45,7 +45,7 @@ from wharfinger.pools.pods.sizing_machine import (
 
 
 class Driver:
-    """A machine and a clock."""
+    """The state machine that decides the number of pods in a pool, with a clock that the test sets."""
 
     def __init__(self, spec: PoolSpec = POOL) -> None:
         self.now = 0.0

@@ -257,9 +257,9 @@ async def test_a_package_with_a_held_removal_satisfies_dependents_even_if_it_can
                 await world.annotate("", "database", name, "look")
                 with trio.fail_after(300):
                     await trio.testing.wait_all_tasks_blocked(0.1)
-        kept = [each.message for each in caplog.records if "its installed version is kept, but not run" in each.message]
+        kept = [each.message for each in caplog.records if "stays installed, but does not run" in each.message]
         why = "its resource has, or may have, other changes besides the held change"
-        assert kept == [f"database: its installed version is kept, but not run: {why}"]
+        assert kept == [f"database: the package stays installed, but does not run: {why}"]
 
 
 @pytest.mark.slow

@@ -79,6 +79,6 @@ def test_an_invalid_folder_of_global_hooks_is_an_error(tmp_path: Path) -> None:
         Scanner([], tmp_path / "none").scan()
     write(tmp_path, {"global-hooks/a.sh": ""})
     with pytest.raises(
-        ArtifactError, match="it contains global-hooks, but that is the name of the package made from the folder"
+        ArtifactError, match="the folder contains global-hooks, but the daemon uses this name for the package"
     ):
         Scanner([], tmp_path).scan()

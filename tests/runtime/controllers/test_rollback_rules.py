@@ -112,6 +112,10 @@ HISTORY: Final = [
 def test_only_recorded_deployed_revisions_can_be_requested() -> None:
     assert find_target(HISTORY, 1) == Target(HISTORY[0])
     assert find_target(HISTORY, 3) == Target(HISTORY[2])
-    assert find_target(HISTORY, 2) == NoTarget("revision 2 was never deployed (failed); these were: 1, 3")
-    assert find_target(HISTORY, 7) == NoTarget("there is no revision 7; these were deployed, and are recorded: 1, 3")
+    assert find_target(HISTORY, 2) == NoTarget(
+        "revision 2 was never deployed (failed); the deployed revisions are 1, 3"
+    )
+    assert find_target(HISTORY, 7) == NoTarget(
+        "there is no revision 7; deployed revisions that are still recorded: 1, 3"
+    )
     assert find_target([], 1) == NoTarget("the package has no release, so it has no revisions")

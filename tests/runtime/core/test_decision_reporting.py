@@ -17,7 +17,8 @@ from wharfinger.formats.json.value import find_str
 
 @asynccontextmanager
 async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator[tuple[World, int, list[str]]]:
-    """Open a daemon that finds ``needs`` installed. It cannot load the Module ``ground`` before the test writes to a named pipe.
+    """Open a daemon that finds the Module ``ground`` and the Modules in ``needs`` installed. It cannot load ``ground`` before
+    the test writes to a named pipe.
 
     Yields the world, the descriptor of the pipe, and a list of all reported statuses, each as its state and message.
     """

@@ -231,7 +231,7 @@ async def test_problems_of_a_release_are_warnings_without_secrets(
         assert caplog.messages.count(f"prod/shop: {text}") == 1
         keeping.troubled(OWNER, ())
         await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
-        assert caplog.messages[-1] == "prod/shop: no correction or deletion fails any more"
+        assert caplog.messages[-1] == "prod/shop: all corrections and deletions of objects succeed again"
         keeping.troubled(Owner("nobody", "prod"), (text,))
         assert caplog.messages[-1] == f"prod/nobody: {text}"
 

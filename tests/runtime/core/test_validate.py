@@ -109,7 +109,9 @@ async def test_settings_of_a_package_that_was_not_downloaded_cannot_be_validated
 
 @pytest.mark.slow
 async def test_settings_are_validated_by_the_stored_package_if_none_is_loaded(tmp_path: Path) -> None:
-    """After a restart, the package has a new instance, but the record and the files of the former daemon still exist."""
+    """After a restart, the package is not loaded yet, but the record and the files of the former daemon still exist. The
+    settings are validated with these.
+    """
     async with open_ground(tmp_path) as ground, ground.open_world() as world:
         await install(world, {"class": "a"})
         tools = world.runtime.tools

@@ -126,7 +126,7 @@ async def test_a_second_daemon_waits_for_the_end_of_the_first(tmp_path: Path, ca
                 await trio.testing.wait_all_tasks_blocked(0.01)
         order.append("first")
     assert order == ["first", "second"]
-    assert f"on standby: Lease {SYSTEM_NAMESPACE}/{LEASE}: waiting for it: {identity_of(one)} holds it" in caplog.text
+    assert f"on standby: Lease {SYSTEM_NAMESPACE}/{LEASE}: not acquired yet: {identity_of(one)} holds it" in caplog.text
 
 
 @pytest.mark.slow

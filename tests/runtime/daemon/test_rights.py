@@ -156,7 +156,7 @@ async def test_rights_removed_later_are_logged_once(
         )
         judge.allowed = ALL
         await trio.sleep(1000)
-        assert caplog.messages[1:] == ["the daemon has all rights that it needs again"]
+        assert caplog.messages[1:] == ["the daemon again has all rights that it needs"]
         nursery.cancel_scope.cancel()
 
 

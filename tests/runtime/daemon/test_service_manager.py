@@ -77,7 +77,7 @@ async def test_the_watchdog_is_not_notified_while_a_check_fails(
         for _ in range(2):
             assert await trio.to_thread.run_sync(receiver.recv, 100) == b"WATCHDOG=1"
     assert [each.getMessage() for each in caplog.records][:1] == [
-        "the watchdog is not fed until this problem ends: Pods: not heard for 300 s"
+        "systemd gets no watchdog signal until this problem ends: Pods: not heard for 300 s"
     ]
 
 

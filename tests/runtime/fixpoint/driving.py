@@ -162,7 +162,9 @@ class Drive:
         body.outcome = outcome
 
     def report(self, one: Id, *, sweep: bool | None = None) -> None:
-        """Let the body report."""
+        """Report the outcome of a running body to the engine. ``sweep`` tells whether the node requests sweeps; if it is None,
+        the declaration of the node decides.
+        """
         body = self.running.pop(one)
         assert body.outcome is not None
         self.tell(Finished(one, body.run, body.outcome, sweep=self.bodies.sweeps(one) if sweep is None else sweep))

@@ -86,7 +86,9 @@ class Expected:
 
 
 def expected(world: World) -> Expected:
-    """Return the verdicts of a world. If a part tolerates another one, the engine may reach a level other than ``level``."""
+    """Return the expected results for a world. If a part of the world tolerates another part, the engine may reach another
+    level than the ``level`` of the result.
+    """
     found = Expected(present={*world.seeds, *world.brought})
     _close(world, found)
     _propagate(world, found)
@@ -103,7 +105,9 @@ def expected(world: World) -> Expected:
 
 
 def decided_unjudged(world: World) -> bool:
-    """Return whether rules 1 and 2 give all parts a verdict, even if each part waits for the parts that it tolerates."""
+    """Return whether rules 1 and 2 of this module give all parts a verdict, even if each part waits for the parts that it
+    tolerates.
+    """
     found = Expected(present={*world.seeds, *world.brought})
     while True:
         before = len(found.verdicts), len(found.present)

@@ -64,7 +64,7 @@ class Bodies:
 
 
 def bursts() -> bool:
-    """Raise a LookupError, for tests of a body or of a check for sweeps that fails."""
+    """Raise a LookupError. Tests use this function as a failing body, and as a failing check whether a node requests sweeps."""
     raise LookupError("burst")
 
 
@@ -149,7 +149,9 @@ def test_creations_beside_the_outcome_count_as_outside() -> None:
 
 
 def test_runs_for_the_outside_are_bounded_by_its_reports() -> None:
-    """Check that each request and each answer causes at most one run, and that no node is judged while an answer is due."""
+    """Check that each request and each answer causes at most one run, and that no node runs at a strict level (above NONE)
+    while an answer is due.
+    """
     hand = Hand()
     hand.seed(A, B)
     hand.run(A, Terminal("ready"))

@@ -80,17 +80,17 @@ def test_messages_name_the_node_and_the_nodes_that_keep_it_running() -> None:
     )
     assert "its own runs keep starting it again" in budget_message(A, Loop((A,), closed=True), 32)
     assert "events from outside keep starting it" in budget_message(A, Loop((A,), closed=False), 32)
-    assert "Node/b → Node/a each start the next one" in budget_message(A, Loop((B, A), closed=False), 32)
+    assert "in the chain Node/b → Node/a, each node starts" in budget_message(A, Loop((B, A), closed=False), 32)
     chain = chain_of(C, B, {B: A}.get)
     assert chain == (A, B, C)
     assert depth_message(C, chain, 1) == (
-        "Node/c has a chain of more than 1 creators: Node/a → Node/b → Node/c each create the next one; such a chain must end"
+        "Node/c has a chain of more than 1 creators: Node/a → Node/b → Node/c; each creates the next one; such a chain must end"
     )
 
 
 def test_messages_shorten_long_chains() -> None:
     many = tuple(Id("", "", f"{at:02}") for at in range(20))
     assert depth_message(A, many, 19) == (
-        "Node/a has a chain of more than 19 creators: 00 → 01 → 02 → 03 → … 12 more … → 16 → 17 → 18 → 19 "
-        "each create the next one; such a chain must end"
+        "Node/a has a chain of more than 19 creators: 00 → 01 → 02 → 03 → … 12 more … → 16 → 17 → 18 → 19; "
+        "each creates the next one; such a chain must end"
     )

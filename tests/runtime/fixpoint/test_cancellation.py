@@ -101,8 +101,8 @@ class StruckError(Exception):
 
 @dataclass(slots=True)
 class Living:
-    """The bodies of a world in `converge`. Each takes some time. After the first half of it, the body looks at the other nodes,
-    and writes its own result. It reports at the end.
+    """The bodies of a world, for `converge`. Each body sleeps twice. Between the two pauses, it looks at the other nodes and
+    writes its own result. It reports its outcome after the second pause.
     """
 
     world: World

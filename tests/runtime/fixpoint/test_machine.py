@@ -113,7 +113,9 @@ def test_each_outcome_has_its_result(outcome: Outcome, result: str | None) -> No
 
 @pytest.mark.parametrize("between", [Terminal("one", (X,)), Blocked((Y,)), Crashed("boom"), Outside((Y,))])
 def test_a_noop_keeps_the_last_result_of_the_body(between: Outcome) -> None:
-    """The result and the reads are kept even if the body blocked, crashed or waited in between."""
+    """After a Noop, the last result of the body and its reads stay valid, even if the body blocked, crashed or waited in
+    between.
+    """
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("one", (X,)))

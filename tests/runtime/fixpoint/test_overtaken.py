@@ -40,7 +40,9 @@ def test_parked_nodes_are_woken_by_the_end_after_an_overtaken_one() -> None:
 
 
 def overtaken(first: str, stale: str) -> Hand:
-    """Return an engine in which B has read A's result ``first``, and A has reported ``stale`` at the end of an overtaken run."""
+    """Return an engine in which B has read A's result ``first``. The next run of A was overtaken: another run of A was
+    requested while it ran. At its end, it has reported ``stale``.
+    """
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal(first))

@@ -1,8 +1,10 @@
-"""Random worlds under random orders of all events, against the oracle (spec/schedulers §A.7, §A.12).
+"""Random worlds (declared nodes) under random orders of all events. The results of the engine are compared with those of the
+oracle (spec/schedulers §A.7, §A.12).
 
-A `Watcher` checks every step of every drive here (`watching.py`). The verdicts at the end of a drive are compared with those of
-the oracle, or with those of a second drive. The second drive has another order of seeds, another limit or another tape, or it
-begins with the final world, or it runs only a part of the world.
+A *drive* (`driving.py`) runs the engine in one world, from the seeds (the nodes that are given at the beginning) to the end. A
+*tape* of random bytes chooses the order of the events. A `Watcher` (`watching.py`) checks every step. The verdicts at the end
+of a drive are compared with those of the oracle, or with those of a second drive. The second drive has another order of seeds,
+another limit or another tape, or it begins with the final world, or it runs only a part of the world.
 """
 
 from dataclasses import replace

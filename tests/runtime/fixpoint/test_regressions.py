@@ -119,7 +119,8 @@ def test_a13_3_nodes_blocked_on_each_other_publish_nothing_and_are_judged() -> N
 
 
 def test_a13_5_a_lack_reported_after_the_fixpoint_is_not_judged() -> None:
-    """B needs y, but waits for A first. So at the fixpoint, the engine does not know yet that B lacks y, and judges only A.
+    """B needs y, but waits for A first. So at the fixpoint, the engine does not know yet that B lacks y, and runs only A at a
+    strict level (above NONE).
 
     Then A emits C. B and C run at level NONE, because C may emit y.
     """
@@ -156,8 +157,8 @@ def test_a13_4_a_crash_is_an_outcome_that_wakes_dependents(when: str) -> None:
 
 
 def test_a13_5_arrivals_after_a_judgement_run_at_level_none() -> None:
-    """A runs at a strict level, because it lacks x. Then x and B arrive. Both A and B now run at level NONE, although B lacks
-    y.
+    """At a fixpoint, A runs at a strict level (above NONE), because it lacks x. Then x and B arrive. Both A and B now run at
+    level NONE, although B lacks y.
     """
     some = world(Part(A, needs=(X,)), Part(B, needs=(Y,)), seeds=(A,))
     drive = Drive(some).live()

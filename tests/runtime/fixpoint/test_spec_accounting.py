@@ -77,7 +77,7 @@ def _recheck(hand: Hand) -> None:
 
 
 def _sweep(hand: Hand) -> None:
-    """Sweep A and another node, and dispatch the other node, so that A is still queued."""
+    """Let A and another node be swept, that is, run again at a fixpoint. Dispatch the other node, so that A is still queued."""
     hand.seed(node("Z first"), A)
     for one in hand.pull_all():
         hand.end(one, Terminal("looked"), sweep=True)
@@ -86,8 +86,8 @@ def _sweep(hand: Hand) -> None:
 
 
 def _judged(hand: Hand, *, force: bool) -> None:
-    """Let a fixpoint pick A and another node, at level FORCE if ``force`` is set, otherwise at CASCADE. Dispatch the other
-    node, so that A is still queued.
+    """Let the engine reach a fixpoint, at which it queues A and another node for a run at level FORCE if ``force`` is true, and
+    otherwise at level CASCADE. Dispatch the other node, so that A is still queued.
     """
     first = node("Z first")
     hand.seed(first, A)
@@ -100,7 +100,7 @@ def _judged(hand: Hand, *, force: bool) -> None:
 
 
 def _runnable(hand: Hand) -> None:
-    """Request a run of A after its end."""
+    """Let a run of A end, and then request another run of A."""
     hand.seed(A)
     hand.run(A, Terminal("ready"))
     hand.tell(Asked(A))
@@ -177,8 +177,8 @@ def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_char
 
 
 def test_blocked_bodies_publish_nothing_and_are_judged() -> None:
-    """In this case, the reference implementation ends only when it is cancelled. Here a blocked body publishes nothing, so the
-    engine ends by itself.
+    """A and B wait for each other. With such nodes, the reference implementation ends only when it is cancelled. Here a blocked
+    body publishes nothing, so the engine reports both nodes as unresolved, and ends by itself.
     """
     hand = Hand()
     hand.seed(A, B)
@@ -218,7 +218,9 @@ def test_nodes_that_feed_each_other_are_exhausted_and_the_engine_converges() -> 
 
 @pytest.mark.parametrize("over", [False, True], ids=["coalesced", "over the cap"])
 def test_a_queued_run_is_upgraded_only_within_the_budget(over: bool) -> None:
-    """A queued free run becomes a charged run, and is charged once. If the budget is spent, the node is exhausted instead."""
+    """A requested run, which is not charged, waits in the queue when new content arrives. It then becomes a charged run, and is
+    charged once. If the budget is spent, the node is exhausted instead.
+    """
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -273,8 +275,8 @@ def test_changes_of_content_and_status_share_one_run(where: str, content_first: 
 
 
 def test_progress_upgrades_a_free_queued_run() -> None:
-    """Node A failed because the id x was missing. Then a run of A is requested, which is free, and x arrives before this run
-    begins. The one run serves both causes, and is charged.
+    """Node A failed because the id x was missing. Then a run of A is requested, which is not charged to the budget of A. Before
+    this run begins, x arrives. One run is made for both causes, and it is charged.
     """
     hand = Hand()
     hand.seed(A)
@@ -311,7 +313,7 @@ def test_an_upgraded_run_is_one_run() -> None:
 
 def test_a_change_of_content_during_a_run_does_not_hide_its_failure() -> None:
     """During a run of A, the content of A changes, and so does x. Then the run fails because of x. A runs once more for both
-    changes. The reference adds another run as a precaution.
+    changes. The reference implementation makes another run as a precaution.
     """
     hand = Hand()
     hand.seed(A)

@@ -24,7 +24,7 @@ X = datum("x")
 
 
 def fails(*failed: object) -> DependencyFailed:
-    """Return a failure because of these ids."""
+    """Return the outcome of a body that fails because of these ids."""
     return DependencyFailed(tuple(one for one in (A, B, C, D, X) if one in failed), "dependency")
 
 

@@ -1,4 +1,4 @@
-"""The tests of the program that spec/schedulers describes that concern its scheduler itself (§A.10, ``schedule_test``),
+"""The tests of the reference (the program that spec/schedulers describes) for its scheduler alone (§A.10, ``schedule_test``),
 repeated for this engine. The table of cases is in spec_cases.py.
 """
 
@@ -23,7 +23,7 @@ X = datum("x")
 
 
 def fails(*failed: Id) -> DependencyFailed:
-    """Return a failure because of these ids."""
+    """Return the outcome of a body that fails because of these ids."""
     return DependencyFailed(failed, "dependency")
 
 

@@ -59,7 +59,7 @@ def world(*parts: Part, seeds: Iterable[Id] | None = None) -> World:
 
 
 def emission(made: Id, digest: str = FIRST) -> Emission:
-    """Return an emission of that id."""
+    """Return an emission of the id ``made`` with this digest."""
     return Emission(made, digest, runnable=made.kind != DATA)
 
 
@@ -113,7 +113,7 @@ class Store:
 
 @dataclass(slots=True)
 class Bodies:
-    """The bodies of all parts, with their earlier outcomes."""
+    """The bodies of all parts (declared nodes) of a world, with the last outcome of each."""
 
     parts: dict[Id, Part]
     thorough: bool = True
@@ -148,7 +148,9 @@ class Bodies:
         return self._passed(look, part)
 
     def _state(self, look: Look, part: Part, one: Id) -> str:
-        """Return the state of a dependency: ``ready``, ``absent``, ``pending``, ``false`` or ``failed``."""
+        """Return the state of a dependency: ``ready``, ``absent``, ``pending``, ``failed``, or ``false`` if it is ready but an
+        expression about it is never true.
+        """
         if one == part.id:
             return "pending"
         if not look.present(one):
@@ -210,7 +212,7 @@ NAMES: Final = ("a", "b", "c", "d", "e", "f", "g", "h")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An event from the world outside. If ``part`` is given, it is the new declaration of that part."""
+    """An event from the world outside. ``part``, if it is given, is the new declaration of the node that the event is about."""
 
     event: Arrived | Removed
     part: Part | None = None

@@ -94,4 +94,4 @@ def test_a_cluster_without_the_definitions_is_reported(tmp_path: Path) -> None:
         serving.wait_line("ready")
         done = attempt(*wharfinger("install", str(chart(tmp_path / "web", "web", "1.0.0")), "--kubeconfig", config))
     assert done.returncode == 1
-    assert done.stderr.endswith("; the daemon installs its definitions when it starts\n")
+    assert done.stderr.endswith("; start the daemon, which installs its CustomResourceDefinitions\n")

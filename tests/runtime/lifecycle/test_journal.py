@@ -26,7 +26,9 @@ SHOP = "default.shop"
 
 @contextmanager
 def journal(folder: Path) -> Iterator[Journal]:
-    """Open the journal as a process does. The next process finds the rows that this process wrote."""
+    """Open the journal in a folder, as one process of the daemon does. The next call, like the next process, finds the rows
+    that were written.
+    """
     with closing(JournalFile(folder / "journal.db")) as file:
         yield Journal(file)
         assert file.warnings == ()
@@ -184,7 +186,9 @@ def of_another_boot(folder: Path, *operations: Operation) -> None:
 
 
 def test_steps_before_a_reboot_are_not_complete(tmp_path: Path) -> None:
-    """A power cut may lose the last rows of the journal. So steps that the other rows name may have been undone later."""
+    """A power cut may lose the last rows of the journal. So a step that a remaining row records as complete may have been
+    undone by work whose row is lost.
+    """
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         one = Journal(file)
         one.begin(SHOP, RECONCILIATION, "f")

@@ -5,7 +5,7 @@ Invariants that hold after every step:
 * At most one operation of each kind runs at a time, so at most one scope of each kind is open.
 * After a removal is complete, nothing runs. A forgotten package has no open scope, and none begins until the package is desired
   or tracked again.
-* During a removal, only the scope of the removal is open. During a suspension, only that of the suspension is.
+* During a removal, only the scope of the removal is open. During a suspension, only the scope of the suspension is open.
 * A scope is cancelled or ended only after it has begun, and at most once. A cancellation has a cause.
 * A desired state is either adopted, or answered with REMOVING.
 * A refused event changes nothing.

@@ -1,4 +1,6 @@
-"""The facts about a package: each has one subject, except for three that have none. Only findings are both facts and events."""
+"""The classes of facts about a package. Each class belongs to one subject, except for three classes that belong to none. Only
+the classes of findings are both facts and events.
+"""
 
 from typing import get_args
 

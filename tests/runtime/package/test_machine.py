@@ -89,7 +89,7 @@ def package(*facts: Fact, identity: PackageId = APP) -> Package:
 
 
 def loaded(definition: Definition = PLAIN) -> Package:
-    """Return a package whose definition was accepted as the scheduler's node."""
+    """Return a package that has been loaded, and whose definition the scheduler has accepted as a node."""
     return after(package(PackageRead(definition, ())), NodeAccepted(definition, fresh=True, stored=False))
 
 

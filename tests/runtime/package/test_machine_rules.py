@@ -347,7 +347,7 @@ class PackageStory(RuleBasedStateMachine):
             assert not self.store.is_removing(NAME)
 
     def is_at_rest(self) -> bool:
-        """Return whether the loaded definition is the node, and no suspension, update or removal is under way."""
+        """Return whether the loaded definition is the scheduler's node, and no suspension, update or removal is under way."""
         kept = self.store.is_suspended(NAME) or self.store.is_loading(NAME) or self.store.is_removing(NAME)
         return not kept and self.package.node.joined is self.package.files.definition is not None
 

@@ -1,4 +1,6 @@
-"""Events without news. The machine would ignore them, so a check recognizes them before a step of the machine."""
+"""Events that contain nothing new. The state machine would ignore them, so a check recognizes them before the machine makes a
+step.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

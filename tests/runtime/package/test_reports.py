@@ -264,7 +264,7 @@ def test_failing_corrections_are_logged_at_their_begin_and_end() -> None:
     known, said = step(known, Troubled(("b", "c")), IDLE)
     assert (said, known.warnings[UPKEEP]) == ((Log("c", warning=True),), ("b", "c"))
     known, said = step(known, Troubled(()), IDLE)
-    assert said == (Log("no correction or deletion fails any more"),)
+    assert said == (Log("all corrections and deletions of objects succeed again"),)
     assert step(known, Troubled(()), IDLE) == (known, ())
 
 

@@ -1,4 +1,4 @@
-"""The bodies of a plan in the fixpoint engine: their dependencies, the level at which they are judged, and their cost."""
+"""The bodies of a plan in the fixpoint engine: their dependencies, the level at which they run, and their cost."""
 
 from dataclasses import replace
 
@@ -139,7 +139,7 @@ def test_a_name_that_no_release_can_have_is_refused() -> None:
 def test_a_package_that_requires_its_own_name_is_refused() -> None:
     findings, _ = run([spec("db", package="other")], module("other", "db"))
     assert refused(findings["db"]).reason == "SpecInvalid"
-    assert "requires Module db, which is the name that it is installed under" in refused(findings["db"]).message
+    assert "requires Module db, and is itself installed under this name" in refused(findings["db"]).message
 
 
 def test_an_absent_member_of_a_group_does_not_block() -> None:
@@ -156,5 +156,5 @@ def test_a_version_range_is_not_planned_and_the_message_names_the_field() -> Non
     finding = refused(findings["ingress"])
     assert finding.reason == "NoVersion"
     assert finding.message == (
-        "spec: expected packageVersion, because a plan does not read repositories, found range ^1; set the version to plan with"
+        "spec: expected packageVersion, because a plan does not read repositories, found range ^1; set a version for the plan"
     )

@@ -241,7 +241,7 @@ def _constrained(draw: st.DrawFn, names: object) -> list[str]:
 
 
 def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tuple[Scheduler, tuple[Effect, ...]]:
-    """Return a scheduler with the same input, and the effects of its start."""
+    """Return a scheduler that has these nodes, intents and facts, and the effects of its start."""
     scheduler = Scheduler()
     scheduler.apply(FactsChanged(facts))
     for each in nodes:

@@ -60,7 +60,7 @@ async def test_the_size_is_bounded_and_each_file_is_replayed_alone(tmp_path: Pat
 
 
 async def test_the_mode_of_an_existing_folder_is_not_changed(tmp_path: Path) -> None:
-    """Other programs may use the folder too, for example if it contains all logs."""
+    """Other programs may use the folder too, for example if it contains all logs. So the daemon must not change its mode."""
     tmp_path.chmod(0o755)
     for folder, mode in ((tmp_path, 0o755), (tmp_path / "new", 0o700)):
         async with open_flight_log(folder, now) as log:
@@ -132,7 +132,9 @@ async def test_a_full_disk_loses_records_and_is_reported_once(
 async def test_a_record_that_cannot_be_encoded_is_the_only_one_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The thread of the log encodes the state of the scheduler, and a text in this state may contain a lone surrogate."""
+    """The thread of the log encodes the state of the scheduler, and a text in this state may contain a lone surrogate, which
+    cannot be encoded.
+    """
     broken = StateRecord(1, 1.0, "scheduler", "", {"name": "\udcff"}, Why.BEGINS)
     async with open_flight_log(tmp_path, now) as log:
         log.append(RECORD, lambda: encoded(broken), lambda: encoded(broken), RECORD)

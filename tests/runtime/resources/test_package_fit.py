@@ -23,14 +23,14 @@ def test_a_package_that_requires_itself_is_refused(tmp_path: Path) -> None:
     check_needs(package, AppId("prod", "web"))
     with pytest.raises(
         IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, which is the name that it is installed under; install it under",
+        match=r"package web 1\.0\.0 requires Application prod/db, and is itself installed under this name; install it under",
     ):
         check_needs(package, AppId("prod", "db"))
     with pytest.raises(
-        IdentityError, match="subscribes to Application shared/mail, which is the name that it is installed under"
+        IdentityError, match="subscribes to Application shared/mail, and is itself installed under this name"
     ):
         check_needs(package, AppId("shared", "mail"))
-    with pytest.raises(IdentityError, match="requires Module dns, which is the name that it is installed under"):
+    with pytest.raises(IdentityError, match="requires Module dns, and is itself installed under this name"):
         check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
 
 

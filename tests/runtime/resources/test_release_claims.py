@@ -1,4 +1,6 @@
-"""Owners of releases: the first package that claims a release owns it, and the next one is notified when it is free."""
+"""Owners of releases: the first package that claims a release owns it, and the next package that has claimed it is notified
+when the release is free.
+"""
 
 import pytest
 

@@ -119,7 +119,7 @@ def test_packages_are_fetched_again_after_a_policy_change() -> None:
             "identities[0].subject: expected a text of 1 to 500",
         ),
         ({"keyless": {**KEYLESS, "identities": [3]}}, "identities[0]: expected an object with issuer"),
-        ({"keys": [PEM], "attestations": [3]}, "spec.verify.attestations: expected at most 32 types of predicates"),
+        ({"keys": [PEM], "attestations": [3]}, "spec.verify.attestations: expected at most 32 texts of 1 to 500"),
         ({"keys": [PEM], "requireVersion": "no"}, "spec.verify.requireVersion: expected true or false"),
     ],
 )

@@ -72,7 +72,8 @@ def test_a_paused_module_still_occupies_its_group() -> None:
     decision = scheduler.decision("flannel")
     assert decision is not None
     assert decision.message == (
-        "only one Module of the exclusive group 'cni' may be on, and cilium (which is off at present) takes precedence"
+        "only one Module of the exclusive group 'cni' may be on, and cilium (which should be on, but is off) "
+        "takes precedence"
     )
     scheduler.apply(IntentSet("cilium", enabled=False))
     assert on(scheduler) == {"flannel"}
@@ -91,7 +92,7 @@ def test_blocked_modules_name_the_paused_module_of_their_group() -> None:
     for name in ("calico", "flannel"):
         decision = scheduler.decision(name)
         assert decision is not None
-        assert decision.message.endswith("may be on, and weave (which is off at present) takes precedence")
+        assert decision.message.endswith("may be on, and weave (which should be on, but is off) takes precedence")
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,8 @@ def test_decisions_equal_those_of_repeated_full_evaluation(nodes: list[Node], un
 
 
 def test_a_long_chain_of_late_members_is_judged_in_linear_time() -> None:
-    """Each package of the chain needs the next one, which depends on it optionally, and is decided later. The work must be
-    linear in the length of the chain.
+    """Each package of the chain names the next one in an any-of group, and the next one depends on it optionally. So the next
+    package is decided later. The work must be linear in the length of the chain.
     """
     count = 300
     chain = [
@@ -216,7 +216,7 @@ def test_votes_of_all_rules_are_listed_in_order() -> None:
 
 
 def test_votes_about_a_knot_are_those_of_its_decision() -> None:
-    """Package m needs x, which is on. But m is off, because x would be off if m were on: then n would be off, which x needs."""
+    """Package m needs x, and x is on. But m stays off: if m were on, n would be off, and so would x, because x needs n."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert on(m, x, n) == {"n", "x"}
     assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF_UNMET]

@@ -24,8 +24,8 @@ def test_only_flags_are_read_from_patches() -> None:
 
 
 def test_global_hooks_flag_only_other_modules() -> None:
-    """Global hooks can flag neither Applications nor their own Module. If their Module were off, it could never enable itself
-    again.
+    """Global hooks can flag neither Applications nor their own Module. If they could disable their own Module, they would not
+    run any more, and so could never enable it again.
     """
     assert flags_in([add("/globalEnabled", value=False), add("/prod.webEnabled", value=False)]) == {}
     assert [may_be_flagged(name) for name in ("web", "global", "prod.web")] == [True, False, False]

@@ -393,7 +393,9 @@ def test_a_node_follows_neither_itself_nor_former_sources() -> None:
 
 
 def test_enabling_a_module_does_not_cancel_other_runs() -> None:
-    """The peer that spec/runtime describes reschedules its whole graph (§13 item 13), which would cancel running work."""
+    """When a module is enabled, the peer that spec/runtime describes reschedules its whole graph (§13 item 13), which would
+    cancel running work. Here it cancels no other run.
+    """
     world = World(node("app"), module("mod"), node("other"))
     world.said()
     world.tell(IntentSet("mod", enabled=True))

@@ -316,7 +316,9 @@ def test_the_dump_names_what_a_node_waits_for() -> None:
         "waits for critical, other",
     ]
     scheduler.apply(Failed("critical", 1))
-    assert messages(scheduler, ["critical"]) == ["its last run failed or was interrupted; its status has the reason"]
+    assert messages(scheduler, ["critical"]) == [
+        "the last run failed or was interrupted; the status of the package has the reason"
+    ]
     assert dumped(scheduler)["critical"].state == "scheduled"
     scheduler = scheduler_with(node("scripted", script=True))
     assert messages(scheduler, ["scripted"]) == ["waits for its enabled script"]

@@ -31,8 +31,8 @@ def choice(knot: Knot) -> tuple[dict[str, set[str]], set[str], Mapping[str, tupl
 
 
 def plain(hard: Pairs, any_of: Pairs, none_of: Pairs) -> tuple[Pairs, set[str], Mapping[str, tuple[str, ...]], Pairs]:
-    """Return the expected ``kept``, ``late`` and ``refused_by`` of a knot of these edges, and the direct predecessors of each
-    node.
+    """Return the fields ``kept``, ``late`` and ``refused_by`` that a knot of these edges must have, and the nodes that must be
+    decided directly before each node.
     """
     before = {name: {each for each in hard[name] if each in hard} for name in hard}
 

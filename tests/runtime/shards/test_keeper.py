@@ -141,7 +141,7 @@ async def test_state_recorded_by_the_previous_owner_is_used(tmp_path: Path) -> N
 
 
 def seen(world: World) -> str:
-    """Return the value that a daemon wants to apply, from its release engine."""
+    """Return the value in the ConfigMap that the release engine of a daemon applies, or "" if the engine applies none."""
     found = world.runtime.tools.releases.wanted(Owner("app", "prod"), {"ConfigMap"})
     return find_str(found[0], "data", "seen") if found else ""
 
@@ -186,8 +186,8 @@ def is_verified(world: World, name: str) -> bool:
 
 @pytest.mark.parametrize("arrives", [True, False])
 async def test_after_a_write_without_an_answer_the_owner_is_read_first(tmp_path: Path, *, arrives: bool) -> None:
-    """The keeper writes another owner into the status, and gets no answer. Then the label of the namespace is changed back,
-    before the watch shows whether the write has arrived.
+    """The daemon writes another shard as the owner into the status of an Application, and gets no answer. Then the label of the
+    namespace is changed back, before the watch shows whether the write has arrived.
     """
     with one_error():
         async with open_ground(tmp_path) as ground, open_shard(ground, "other") as world:

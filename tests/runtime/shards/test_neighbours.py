@@ -49,7 +49,9 @@ async def test_packages_of_other_shards_satisfy_requirements(tmp_path: Path) -> 
 
 
 async def test_a_cause_in_another_shard_is_named(tmp_path: Path) -> None:
-    """The main shard has a Module whose Deployment never becomes ready. An Application of another shard requires the Module."""
+    """The main shard has a Module whose Deployment never becomes ready. An Application of another shard requires the Module.
+    The explanation of the Application must name the Module as the cause.
+    """
     definition = "type: Application\nname: page\nrequirements: {modules: {mandatory: [{name: base}]}}\n"
     with one_error():
         async with open_ground(tmp_path) as ground, ground.open_world() as main, open_shard(ground, "blue") as blue:

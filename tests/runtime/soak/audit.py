@@ -84,7 +84,7 @@ class Audit:
     told: dict[App, Told] = field(default_factory=dict)
 
     def noted(self, write: Write) -> None:
-        """Judge one write of the daemon."""
+        """Record a finding if nothing allows this write of the daemon, or if it makes a status unready without a cause."""
         if write.path.startswith(LEASE):
             self.leases += 1
             return
@@ -105,7 +105,7 @@ class Audit:
 
     @contextmanager
     def cause(self, words: str, *allows: Allows) -> Iterator[None]:
-        """Allow these writes while the block runs."""
+        """Allow the writes that one of ``allows`` accepts while the block runs. ``words`` names the action that causes them."""
         before, self.after, self.allowed = self.allowed, words, [*self.allowed, *allows]
         try:
             yield

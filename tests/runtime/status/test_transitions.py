@@ -562,7 +562,7 @@ def test_a_rolled_back_package_is_ready_for_an_earlier_generation() -> None:
     assert conditions["Reconciling"] == (Truth.FALSE, Reason.STALLED, 5)
     assert conditions["UpdateInstalled"] == (Truth.FALSE, Reason.ROLLED_BACK, 5)
     assert summarize(back).state == "RolledBack"
-    assert "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no" in summarize(back).message
+    assert "rolled back from 2.0.0 to revision 3 (1.0.0): HookFailed: no" in summarize(back).message
     # A later process reads the same rollback.
     restored = statuses.restored(5, statuses.external(back), T2)
     assert restored.rollback == note

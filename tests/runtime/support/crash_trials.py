@@ -136,9 +136,9 @@ class Death:
 class Result:
     """The result of a trial: the final state in the cluster and on the disk, and the hooks that ran.
 
-    ``writes`` is the number of writes of operation steps by the first daemon to its journal. ``requests`` is the number of its
-    writes to the cluster for the package. ``started`` contains the steps that the last daemon began, each as operation,
-    fingerprint, and step.
+    ``writes`` tells how often the first daemon wrote steps of operations to its journal. ``requests`` tells how often it wrote
+    to the cluster for the package. ``started`` contains the steps that the last daemon began, each as operation, fingerprint,
+    and step.
     """
 
     outcome: JsonObject

@@ -85,7 +85,7 @@ class Killer:
             self._die("after", self._count("write"))
 
     def answered(self) -> None:
-        """Count a write to which the cluster has answered. If this is the chosen moment, kill the process."""
+        """Count a write to which the cluster has answered. If this answer is the chosen moment, kill the process."""
         if self._armed.exists():
             self._die("answered", self._count("request"))
 

@@ -137,7 +137,7 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
 
         def drip(self, rest: bytes) -> None:
             """Send ten bytes every tenth of a second, so that the connection is never idle. Once `Stall.go_on` is set, send all
-            other bytes.
+            remaining bytes at once.
             """
             while not stall.go_on.wait(0.1) and len(rest) > 10:
                 self.wfile.write(rest[:10])

@@ -1,6 +1,6 @@
 """Problems while packages are installed, run and removed. They are created for real, and then explained by `wharfinger why`.
 
-All situations share one control plane and one daemon, so each has its own package names.
+All situations share one control plane and one daemon, so the packages of each situation have names of their own.
 """
 
 from tests.runtime.support.objects import repository

@@ -1,6 +1,7 @@
 """Packages whose requirements are not met. They are created for real, and `wharfinger why` then explains them.
 
-Situations that do not disturb each other share one control plane and one daemon, so each has its own package names.
+Situations that do not disturb each other share one control plane and one daemon, so the packages of each situation have names
+of their own.
 """
 
 from tests.runtime.support.stuck import (

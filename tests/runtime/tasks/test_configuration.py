@@ -209,7 +209,8 @@ async def test_hooks_of_a_removal_after_a_restart_see_converted_settings(tmp_pat
 
 @pytest.mark.slow
 async def test_a_package_without_an_adopted_state_is_removed_with_its_settings(tmp_path: Path) -> None:
-    """After a restart, the repository is missing, so the daemon adopts no desired state of the Application. Then it is deleted.
+    """After a restart, the repository is missing, so the daemon adopts no desired state of the Application. Then the
+    Application is deleted.
 
     The beforeDeleteHelm hook still gets the converted settings of the deleted Application.
     """
@@ -348,7 +349,9 @@ async def test_a_dying_worker_does_not_make_a_removal_skip_hooks(tmp_path: Path)
 async def test_a_package_with_unconvertible_settings_is_removed_without_hooks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, skipped: bool
 ) -> None:
-    """Either the settings can never be converted, or the conversion fails for some time, and the user skips the hooks."""
+    """There are two cases. In the first one, the settings can never be converted. In the second one, the conversion fails for
+    some time, and the user requests that the hooks be skipped.
+    """
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
         ground = dataclasses.replace(given, filters=Dying(given.filters, dying))

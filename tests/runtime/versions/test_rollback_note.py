@@ -22,7 +22,7 @@ def test_a_note_survives_a_round_trip(note: RollbackNote) -> None:
 
 def test_a_note_is_described_in_one_line() -> None:
     assert BACK.is_back
-    assert BACK.line == "rolled back to revision 3 (1.0.0); 2.0.0 is wanted: HookFailed: no"
+    assert BACK.line == "rolled back from 2.0.0 to revision 3 (1.0.0): HookFailed: no"
     same = RollbackNote(1, "2.0.0", "2.0.0", FAILED, "a request")
     assert same.line == "rolled back to revision 1 (2.0.0) and its settings: a request"
     assert not STUCK.is_back

@@ -78,7 +78,7 @@ CASES = {
     ),
     "windows, approved": Case(policy("^1", Mode.WINDOWS, "1.2.0"), "1.1.0", "1.2.0", Why.APPROVED),
     "newest is not possible": Case(
-        policy("^1"), "1.0.0", "1.1.0", Why.UPDATE, refused=("1.2.0",), said="1.2.0 is not possible now: no 1.2.0"
+        policy("^1"), "1.0.0", "1.1.0", Why.UPDATE, refused=("1.2.0",), said="1.2.0 cannot be used now: no 1.2.0"
     ),
     "no newer one is possible": Case(
         policy("^1"), "1.0.0", "1.0.0", Why.NOT_POSSIBLE, "1.2.0", refused=("1.2.0", "1.1.0")
@@ -149,8 +149,9 @@ RANGES = st.sampled_from((">=0", "^1", "~1.2", "<2", "=1.1", ">=1, <3", "^0.1 ||
 def test_the_choice_is_possible_stable_and_no_downgrade(
     tags: frozenset[str], text: str, mode: Mode, installed: str, data: st.DataObject
 ) -> None:
-    """If a version is installed, another one is chosen only if the range allows it and it is possible. An installed version that
-    the range allows is not downgraded. A second choice, after the first one is installed, does not change the version.
+    """If a version is installed, another version is chosen only if this other version is possible and in the range. An
+    installed version that the range allows is not downgraded. A second choice, after the first one is installed, does not
+    change the version.
     """
     possible = data.draw(st.frozensets(st.sampled_from(sorted(tags)))) if tags else frozenset()
     wanted = parse_constraint(text)

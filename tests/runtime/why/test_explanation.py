@@ -150,7 +150,7 @@ def test_a_missing_dependency_is_a_root_cause() -> None:
 def test_a_package_refused_for_a_cycle_keeps_running() -> None:
     required = condition(Stage.REQUIREMENTS, "False", "DependencyCycle", "around")
     told = why("db", package("db", required), node("db"))
-    assert [cause.state for cause in told.causes] == ["keeps running as before its resource changed"]
+    assert [cause.state for cause in told.causes] == ["keeps running as it did before its resource changed"]
     assert told.causes[0].message == "DependencyCycle: around"
     assert told.remedy != WAIT
     assert told.also == ()

@@ -98,7 +98,7 @@ def test_the_remedy_of_a_large_group_is_shortened() -> None:
     members = [Member(f"m{number}", "", "", there=False) for number in range(7)]
     assert of_group(tuple(members)) == (
         "create the Module m0; or create the Module m1; or create the Module m2; or create the Module m3; "
-        "or create the Module m4; or another one (2 more); the daemon then continues automatically"
+        "or create the Module m4; or use one of 2 other packages; the daemon then continues automatically"
     )
     assert of_group(()) == "enable one of the named packages; the daemon then continues automatically"
 

@@ -146,7 +146,9 @@ def test_a_package_that_is_not_ready_is_shown_with_its_progress() -> None:
 
 
 def test_an_unready_old_version_is_no_cause_during_an_update() -> None:
-    """The Deployment of the old version is not ready while the new version is downloaded."""
+    """The Deployment of the old version is not ready while the new version is downloaded. `wharfinger why` must not name the
+    Deployment as a cause.
+    """
     fetching = condition(Stage.FETCHED, "Unknown", "Downloading", "downloading web 2.0.0")
     (cause,) = causes(package("prod.web", fetching, NOT_READY))
     assert cause.line == "is at work: downloading web 2.0.0"

@@ -111,7 +111,7 @@ class SchemaMismatchError(ApiError):
 
 _UNFIT: Final = "failed to create typed patch object"
 _UNKNOWN_TYPE: Final = "no corresponding type for"
-"""A part of the server's message if the server has no schema of the kind yet."""
+"""A part of the message with which the server reports that it has no schema of the kind yet."""
 
 
 class ReleaseError(ClusterError):

@@ -21,7 +21,9 @@ QUOTED_CHARS: Final = 300
 """The largest number of characters quoted from an answer that is not a Status."""
 MIN_RETRY_AFTER_S: Final = 1.0
 MAX_RETRY_AFTER_S: Final = 300.0
-"""The longest delay that counts; MIN_RETRY_AFTER_S is the shortest one. Other delays are replaced by the nearer bound."""
+"""The longest delay that is accepted from a server. A longer delay counts as this one, and a delay below MIN_RETRY_AFTER_S
+counts as MIN_RETRY_AFTER_S.
+"""
 
 _REASONS: Final = {
     400: "BadRequest",

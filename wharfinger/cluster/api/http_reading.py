@@ -34,7 +34,7 @@ MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
 """The size limit of one list, over all its pages."""
 
 WAITED_S: Final = 0.0001
-"""The time, in seconds, after which the read of a chunk counts as a wait for the server."""
+"""If the next chunk takes longer than this time, in seconds, the reader is considered to have waited for the server."""
 BUSY_S: Final = 0.02
 """A stream is busy if its reader waited for two chunks within this time, in seconds."""
 REST_S: Final = 0.005

@@ -116,7 +116,7 @@ class Call:
     comment: str = ""
     """The suffix of the user agent; the server's audit log contains the user agent."""
     repeatable: bool = True
-    """False if the request must not be sent again after its connection failed, although it is a GET."""
+    """False for a GET that must not be sent again after its connection has failed."""
     timed: bool = False
     """True if the time until the answer shows how busy the server is, as for most requests about a single object."""
 
@@ -244,7 +244,7 @@ class HttpSession:
                     with trio.move_on_after(1, shield=True):
                         await response.aclose()
                 if response.is_success or response.is_informational:
-                    words = httpx.RemoteProtocolError(f"{response.status_code}, without a change of the protocol")
+                    words = httpx.RemoteProtocolError(f"it sent {response.status_code} and did not switch the protocol")
                     raise unreachable(self.server, call.what, words)
                 await self._recover(call, (header, failure), attempts, turn)
 

@@ -33,10 +33,10 @@ MAX_REASON: Final = 200
 READ_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 100 * 1024
 UPGRADED: Final = "wharfinger_upgraded"
-"""The extension of an answer with status 101; its value is the connection, a trio stream."""
+"""The name of an extension of answers with status 101. Its value is the connection, a trio stream."""
 BEFORE_SENDING: Final = "wharfinger_before_sending"
-"""The extension of a request; its value is a function without arguments. The function is called when the connection exists,
-just before the first byte is sent; if the function raises, nothing is sent.
+"""The name of an extension of requests. Its value is a function without arguments, which is called when the connection exists,
+just before the first byte is sent. If the function raises, nothing is sent.
 """
 
 SocketOption: TypeAlias = tuple[int, int, int] | tuple[int, int, bytes]

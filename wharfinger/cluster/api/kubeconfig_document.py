@@ -23,8 +23,8 @@ _EXTRA: Final = "Impersonate-Extra-"
 
 
 NOBODY: Final = "Bearer no-credentials"
-"""An Authorization header with a token that no server accepts. With neither a token nor a user name in its kubeconfig, kubectl
-prompts for a user name if the server uses TLS.
+"""An Authorization header with a token that no server accepts. A kubeconfig without credentials contains this token, because
+kubectl would otherwise prompt for a user name if the server uses TLS.
 """
 
 

@@ -182,7 +182,9 @@ class ApplyOperations:
             finally:
                 del self._running[attempt.key]
         if scope.cancelled_caught:
-            raise InterruptedApplyError(f"{attempt.row.key} is not wanted any more")
+            raise InterruptedApplyError(
+                f"{attempt.row.key}: the apply was stopped, because no release contains this object any more"
+            )
 
     async def _update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         row, identity = attempt.row, attempt.key

@@ -17,8 +17,8 @@ from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.kube.resource import ObjectKey
 
 SEVERAL: Final = 3
-"""After this number of failures in a row, a correction of drift is reported as a trouble. A shorter series is over before a
-user would read about it.
+"""After this number of failures in a row, a correction of drift is reported as a trouble. A shorter series of failures is not
+reported, because it is usually over before a user reads the report.
 """
 
 Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]

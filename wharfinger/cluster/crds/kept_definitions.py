@@ -51,8 +51,9 @@ ATTEMPT_S: Final = 60.0
 FIRST_PAUSE_S: Final = 15.0
 LAST_PAUSE_S: Final = 600.0
 QUIET_S: Final = 600.0
-"""If more than this number of seconds has passed since the definition was last restored, its next deletion counts as the first
-one again, so it is restored after the shortest pause."""
+"""The time, in seconds, after which earlier deletions of a definition no longer count. If a definition was last restored longer
+ago than this, and is deleted again, it is restored after the shortest pause.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class KeptDefinitions:
         self._subscription: WatchSubscription | None = None
         self._begun = trio.Event()
         self._listing = trio.CancelScope()
-        """The cancel scope of the wait for the first list of the watch."""
+        """The cancel scope around the wait until the watch has received its first list."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
         """Keep these definitions, which the owner has applied in ``step``, instead of the definitions that the owner applied in

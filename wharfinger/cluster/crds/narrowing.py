@@ -305,7 +305,7 @@ def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _
         elif rest is not None:
             yield from _schema(as_object(schema, here), rest, here, place.inside())
         elif name not in implied:
-            yield Narrowing(CrdRule.PROPERTY, here, "it was removed: its values would be dropped")
+            yield Narrowing(CrdRule.PROPERTY, here, "the property was removed, so its stored values would be dropped")
 
 
 def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
@@ -318,7 +318,9 @@ def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
     if find(old, _EMBEDDED) is True and find(new, _EMBEDDED) is not True and rest is None:
         for name in sorted(_IMPLIED - find_object(new, "properties").keys()):
             yield Narrowing(
-                CrdRule.PROPERTY, f"{path}.{name}", "it was removed: the value is not a complete API object any more"
+                CrdRule.PROPERTY,
+                f"{path}.{name}",
+                "the property was removed: its object need not be a complete API object now",
             )
     if kept is None or "object" not in _taken(old):
         return

@@ -22,7 +22,9 @@ from wharfinger.cluster.crds.narrowing import CrdRule, narrowings
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
 ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
-"""An annotation of a new definition. If its value is ``"true"``, the definition replaces the old one despite all problems."""
+"""An annotation of a new definition. If its value is ``"true"``, the definition replaces the old one, even if there are
+problems that would otherwise prevent this.
+"""
 MAX_PROBLEMS: Final = 20
 """The largest number of reported problems; users do not read more."""
 

@@ -38,7 +38,7 @@ from wharfinger.kube.field_sets import EMPTY, FieldPath
 from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_version
 
 SHOWN: Final = 5
-"""The number of fields named when a drift is printed."""
+"""The largest number of fields that are named when a drift is printed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,9 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 WORKERS: Final = 4
 """The largest number of objects that are checked for drift at the same time."""
 HOLD_S: Final = 0.1
-"""The delay before the first check whether the row of a suspected object is applied by now; later delays grow."""
+"""If an object seems to differ from its row while the row is being applied, the object is checked again after this delay, in
+seconds. Later delays grow.
+"""
 JITTER: Final = 0.1
 """The fraction by which the pause between two full comparisons varies."""
 
@@ -120,7 +122,7 @@ class _Known:
     ending: set[Identity] = field(default_factory=set)
     """The objects that are being deleted, according to the last report of the watch."""
     stopping: bool = False
-    """True once no correction is begun any more, because the daemon stops."""
+    """True once the daemon is stopping. No correction begins after that."""
 
 
 class DriftMonitor:

@@ -21,7 +21,9 @@ from wharfinger.formats.redaction.redaction import LAST_APPLIED
 from wharfinger.kube.field_sets import FieldSet
 
 HELM_MANAGERS: Final = frozenset({"helm", "helm3", "helm4"})
-"""The manager names of a user's helm for the same release; its fields are always adopted."""
+"""The manager names under which a user's helm writes objects of the same release. Fields of these managers are always
+adopted.
+"""
 KUBECTL_MANAGERS: Final = frozenset({"kubectl-client-side-apply", "before-first-apply"})
 _LAST_APPLIED_FIELD: Final = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 

@@ -138,7 +138,7 @@ def _is(item: JsonValue, number: int, element: str) -> bool:
 
 
 _DEFAULTS: Final[dict[str, JsonValue]] = {"protocol": "TCP"}
-"""The default values of item keys that a chart leaves out."""
+"""The values that the API server assumes for keys of list items, such as ``protocol``, if the manifest leaves them out."""
 
 
 def _commas(text: str) -> Iterator[int]:

@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
 from wharfinger.kube.field_sets import FieldPath, FieldSet
 
 _NOT_OWNED: Final = frozenset({"f:apiVersion", "f:kind", "f:status", "f:stringData"})
-"""The fields that no manager owns, or that no manager owns by an apply."""
+"""The fields that a manifest may contain, but that an apply never makes its manager own. They are not reported as not owned."""
 _NOT_OWNED_METADATA: Final = frozenset(
     f"f:{name}"
     for name in (

@@ -44,7 +44,7 @@ class FieldOwners:
     own: FieldSet
     """The fields that the manager applied, and still owns."""
     own_updates: FieldSet
-    """The fields that were written under the manager's name, but not applied."""
+    """The other fields that were written under the manager's name: with an update, or through a subresource."""
     others: tuple[_Entry, ...] = field(default=())
     """The entries of all other managers, the latest first."""
 

@@ -40,7 +40,7 @@ GUARD_S: Final = 30.0
 at a lower number if etcd is restored from a backup.
 """
 JUDGES: Final = 4
-"""The number of objects that are judged at a time."""
+"""The number of objects whose health is judged at the same time."""
 CRD: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )

@@ -51,7 +51,7 @@ QUIET_S: Final = 0.2
 PATIENCE_S: Final = 5.0
 """The interval at which a wait reads the newest events of the objects that are not ready, in seconds."""
 MAX_ASKED: Final = 5
-"""The largest number of objects that are not ready for which one wait reads events."""
+"""The maximum number of objects whose events one wait reads. A wait reads the events of objects that are not ready."""
 ASKING_S: Final = 10.0
 """The time limit for reading the events of an object, in seconds."""
 

@@ -116,16 +116,16 @@ async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) ->
         return waiting
     words = condition_words(obj)
     if rule.in_progress and await _holds(rule.in_progress, obj, expressions):
-        return InProgress(words or "in progress by its health rule")
+        return InProgress(words or "in progress according to its health rule")
     if rule.failed and await _holds(rule.failed, obj, expressions):
-        return Failed(words or "failed by its health rule")
+        return Failed(words or "failed according to its health rule")
     try:
         current = await expressions.evaluate(bound(rule.current), obj)
     except ProgramError as error:
         if error.transient:
             raise
         return InProgress(f"its health rule cannot be evaluated: {error}")
-    return Current() if current else InProgress(words or "not ready by its health rule")
+    return Current() if current else InProgress(words or "not ready according to its health rule")
 
 
 async def _holds(expression: str, obj: JsonObject, expressions: Expressions) -> bool:

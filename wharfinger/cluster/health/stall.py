@@ -23,7 +23,7 @@ from wharfinger.kube.resource import ObjectKey
 GRACE_S: Final = 60.0
 """The time in seconds for which an object may be unready while its message does not change."""
 ABSENT_S: Final = 10.0
-"""The time for which an object may be absent, in seconds; the shorter of this and the grace period counts."""
+"""The time in seconds for which an object may be absent. If the grace period is shorter, the grace period applies."""
 LIMIT_S: Final = 600.0
 """The longest time, in seconds, for which an object may be unready, even if its message changes. It is equal to the default
 progress deadline of a Deployment.

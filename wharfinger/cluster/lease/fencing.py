@@ -63,7 +63,7 @@ class Holder:
 
 
 NOBODY: Final = Holder("")
-"""The holder of records that a user's helm wrote."""
+"""The holder that is assumed for a record that names none, because a user wrote it with the ``helm`` command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,9 @@ class Fencing:
             left_s = since + ABANDONED_AFTER_S - self._clock()
             if left_s <= 0:
                 return Abandoned(f"{theirs} has not changed the record for {ABANDONED_AFTER_S / 60:g} minutes")
-            return AtWork(str(theirs), f"the writer counts as gone in {_minutes(left_s)} unless it changes the record")
+            return AtWork(
+                str(theirs), f"if the writer does not change the record, it counts as gone in {_minutes(left_s)}"
+            )
         return await self._by_lease(theirs)
 
     async def _by_lease(self, theirs: Holder) -> Verdict:

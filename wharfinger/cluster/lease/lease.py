@@ -30,7 +30,7 @@ from wharfinger.formats.json.value import JsonObject, ShapeError
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 GIVE_BACK_S: Final = 2.0
-"""The time limit for giving the Lease back."""
+"""The time limit for releasing the Lease when the holder stops."""
 RETRY_S: Final = 0.5
 """The interval at which a candidate reads the Lease; a takeover is late by at most this time."""
 DEADLINE_SHARE: Final = 2 / 3
@@ -128,7 +128,7 @@ class _Keeper:
         self._seen = seen
         self._told = ""
         self._sent = fence.moment()
-        """The time at which the last write began, by both clocks of the fence."""
+        """The time at which the last write of the Lease began, on both clocks of the fence."""
         self._state: core.State
         self._effect: core.Effect
         self._state, self._effect = core.START
@@ -178,7 +178,7 @@ class _Keeper:
             record = self._state.seen.record
             text = f"{record.holder or 'no daemon'} holds it" if record else "it was deleted"
         if text and text != self._told:
-            self._waiting(f"Lease {self._key.namespace}/{self._key.name}: waiting for it: {text}")
+            self._waiting(f"Lease {self._key.namespace}/{self._key.name}: not acquired yet: {text}")
         self._told = text or self._told
 
     async def _perform(self) -> core.Event:

@@ -16,10 +16,12 @@ from wharfinger.kube.times import format_micro_time, parse_time
 
 LEASE_API: Final = ("coordination.k8s.io/v1", "Lease")
 MAX_FENCE: Final = 2**31 - 1
-"""The largest fence: ``leaseTransitions`` is an int32."""
+"""The largest value of a fence. A fence is stored in ``leaseTransitions``, which is an int32."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_US: Final = 250_000_000_000_000_000
-"""A time in the year 9892: later times are replaced by this one, so that ``renewTime`` can still be advanced."""
+"""A time in the year 9892, in microseconds since 1970. A later time that is to be written is replaced by this one, so that
+``renewTime`` can still be advanced.
+"""
 _LAST_US: Final = 253_402_214_400_000_000
 """The time 9999-12-31, in microseconds since 1970. Later times in a Lease are ignored."""
 

@@ -48,8 +48,8 @@ CHECK_S: Final = 15.0
 """The interval in seconds at which the daemon searches for failing watches, and looks up their kinds."""
 
 LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
-"""A callback that gets the present state of an object, or None if the object is gone or has lost the label. It must not block,
-and must not raise.
+"""A callback that gets the present state of an object; None if the object is gone, or no longer has the label by which the
+watch selects objects. It must not block, and must not raise.
 """
 
 OnLookedUp: TypeAlias = Callable[[ResourceType, str | None], None]

@@ -24,7 +24,7 @@ class Place(Enum):
     RESTING = auto()
     """There is nothing to do for the key."""
     FRESH = auto()
-    """The key is in its owner's line for changes."""
+    """The key waits for a worker, in its owner's queue of changed keys."""
     HELD = auto()
     """The key waits for the end of a prune that does not know the key's row. This prune could delete the object of the row."""
     RUNNING = auto()
@@ -32,9 +32,9 @@ class Place(Enum):
     RETRY = auto()
     """The key's last attempt failed, and the retry is not due yet."""
     DUE = auto()
-    """The key is in its owner's line for retries."""
+    """The retry of the key is due. The key waits for a worker, in its owner's queue of retries."""
     LIMITED = auto()
-    """The key will be refreshed as soon as the rate allows."""
+    """The object of the key has to be applied again, and waits because the rate of such refreshes is limited."""
     AWAITING = auto()
     """The key's row has changed or is gone, and the change has not been read from the stream yet."""
 

@@ -17,7 +17,9 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 BURST_S: Final = 1.0
-"""The time in seconds for which refreshes that are not used are saved up. They may then be made in one burst."""
+"""The limit on a burst of refreshes: at most as many as the rate allows in this time, in seconds, are made at once after a time
+without refreshes.
+"""
 
 
 class Refreshes(Generic[K, R]):

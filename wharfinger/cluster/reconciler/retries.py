@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 NEVER: Final = float("inf")
 HISTORY: Final = 5
-"""The number of outcomes that are remembered for a failing key."""
+"""The number of the latest outcomes that are remembered for a failing key."""
 JITTER: Final = 0.25
 """The largest fraction by which a pause is shortened at random, so that keys that failed together are not retried together."""
 _STALE: Final = 64

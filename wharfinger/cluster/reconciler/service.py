@@ -46,7 +46,9 @@ _ALL_OWNERS: Final = object()
 _CHECKPOINT_EVERY: Final = 16
 """The number of operations after which a worker lets other tasks run, even if its operations never wait."""
 READ_EVERY_S: Final = 0.1
-"""The longest time, in seconds, that a read of changes waits while workers have enough to do."""
+"""The longest time, in seconds, that the next page of changes is not read because workers can still be given rows of the last
+page.
+"""
 _DEFAULT: Final = ReconcilerOptions()
 
 

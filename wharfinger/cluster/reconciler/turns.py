@@ -41,8 +41,9 @@ R = TypeVar("R")
 
 RETRY_EVERY: Final = 4
 DEBT: Final = 10
-"""The limit, as a multiple of `patience_s`, by which the used time of an owner may exceed that of the other owners. So an owner
-that has used much time does not wait long for its next turn."""
+"""The used time of an owner is counted only up to this multiple of `patience_s` above that of the other owners. So an owner
+that has used much time does not wait long for its next turn.
+"""
 _STALE: Final = 64
 _NONE: Final = -1
 

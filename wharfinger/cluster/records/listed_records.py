@@ -11,7 +11,7 @@ from typing import Final
 
 MAX_BYTES: Final = 8 * 1024 * 1024
 FRESH_S: Final = 60.0
-"""The time in seconds for which the kept Secrets are used. A daemon should have restored its releases by then."""
+"""The time in seconds for which the kept Secrets are used. A daemon normally needs less time to restore its releases."""
 
 
 class ListedRecords:

@@ -55,15 +55,16 @@ FENCE_ANNOTATION: Final = "wharfinger.dev/fence"
 LEASE_ANNOTATION: Final = "wharfinger.dev/lease"
 """The annotation that names the writer's Lease: ``namespace/name/uid``."""
 BASE_FILE: Final = "wharfinger.dev/base"
-"""The name of the file that holds the source of the manifest (the *base*), among the chart's files in a record. Helm keeps this
-file when it rewrites a record or rolls back to a record, and never reads the file.
+"""The name of an additional file among the chart's files in a record. It contains the *base*: the source from which the
+manifest was made. Helm keeps this file when it rewrites a record or rolls back to a record, and never reads it.
 """
 STAMP_LABEL: Final = "wharfinger.dev/applied"
-"""The label with the stamp of a revision: the number of the revision, a dot, and the caller's text. Helm copies labels to
-revisions that users make; such a copy does not count, because the number in it is the number of another revision.
+"""The label with the stamp of a revision: the number of the revision, a dot, and the caller's text. If a
+user makes a revision with Helm, Helm copies the label into it. The copy is ignored, because its number is that of another
+revision.
 """
 INPUTS_FILE: Final = "wharfinger.dev/wish"
-"""The name of the file, among the chart's files in a record, that holds the inputs from which the revision was made."""
+"""The name of a file that a record contains among the files of the chart. It holds the inputs of the revision."""
 COMPRESSION: Final = 6
 """The gzip level. Helm's level 9 takes twice the time (600 KB of manifests: 12.8 ms instead of 6.3), and saves 1% of the size."""
 
@@ -404,7 +405,7 @@ def from_secret(secret: JsonObject) -> Release:
 def check_record(release: Release) -> None:
     """Read all parts that may have a wrong type, so that later reads cannot fail. Raises ShapeError."""
     if not release.name or release.revision < 1:
-        raise ShapeError("it has no name or no version")
+        raise ShapeError("it has no name, or its revision (version) is not a positive number")
     for hook in release.hooks:
         find_str(hook, "manifest")
     _ = release.namespace, release.status, release.description, release.manifest, release.first_deployed

@@ -64,10 +64,12 @@ CHUNK_TYPE: Final = "wharfinger.dev/release-chunk"
 CHUNK_OWNER: Final = "wharfinger"
 """The value of the label ``owner`` on a chunk. Helm lists only Secrets on which the value of this label is ``helm``."""
 INDEX_ANNOTATION: Final = "wharfinger.dev/release-chunks"
-"""The key in ``chart.metadata.annotations`` of a head under which the index of the chunks is kept."""
+"""The annotation in ``chart.metadata.annotations`` of a head. Its value is the index of the chunks."""
 DIGEST_ANNOTATION: Final = "wharfinger.dev/sha256"
 CHUNK_BYTES: Final = 900 * 1024
-"""The size of the data in a chunk: below the limit of a Secret, and in base64 below the limit of a request to etcd."""
+"""The largest number of bytes of data in a chunk. It is below the size limit of a Secret. The data in base64 is also below the
+size limit of a request to etcd.
+"""
 MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
 STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
 """The name of an object in a head: the object takes the place of the manifest, which is in the chunks."""
@@ -161,7 +163,7 @@ def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
     if len(text) > MAX_RECORD_BYTES:
         raise ReleaseRecordError(
             f"release {release.namespace}/{release.name}: the record of revision {release.revision} with its new status is "
-            f"{len(text)} bytes packed, and a Secret holds {MAX_RECORD_BYTES}"
+            f"{len(text)} bytes packed, but a Secret holds at most {MAX_RECORD_BYTES}"
         )
     return secret_with(release, text, now)
 

@@ -89,8 +89,8 @@ class ReleaseStore:
         self._chunks = ChunkStore(client, Fencing(client, replace(ours, family="")))
         self._cache = RecordCache()
         self._doubtful: set[Owner] = set()
-        """The releases for which a write of ours has failed, because another writer had changed the record before. The heads
-        may not know that change yet, so the records are read again.
+        """The releases for which a write of this store has failed, because another writer had changed the record first. The
+        heads may not show that change yet, so the records are read again.
         """
 
     @property
@@ -333,7 +333,7 @@ class ReleaseStore:
                 for name in await self.collect_chunks():
                     log.info("deleted %s, a chunk of a release record that was never completed", name)
             except (ClusterError, ShapeError) as error:
-                log.info("chunks without a record cannot be collected: %s", error)
+                log.info("chunks that belong to no release record cannot be deleted: %s", error)
             if not every_s:
                 return
             await trio.sleep(every_s)

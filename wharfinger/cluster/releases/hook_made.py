@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import JsonObject, find_object, find_str
 MADE_FOR: Final = "wharfinger.dev/made-by-hook-of"
 """The label that names the release for whose package a hook created the object."""
 MADE_FOR_NAMESPACE: Final = "wharfinger.dev/made-by-hook-of-namespace"
-"""The annotation with the namespace of that release."""
+"""The annotation that names the namespace of the release for whose package a hook created the object."""
 
 
 @dataclass(frozen=True, slots=True)

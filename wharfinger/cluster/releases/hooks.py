@@ -45,7 +45,7 @@ HOOK: Final = "helm.sh/hook"
 WEIGHT: Final = "helm.sh/hook-weight"
 DELETE_POLICY: Final = "helm.sh/hook-delete-policy"
 CLEANUP_S: Final = 10.0
-"""The time limit, in seconds, for deleting hooks after one of them failed or was cancelled."""
+"""The time limit, in seconds, for deleting the objects of hooks after a hook has failed or was cancelled."""
 
 
 class HookEvent(StrEnum):

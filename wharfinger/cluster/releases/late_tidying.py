@@ -23,7 +23,7 @@ from wharfinger.cluster.releases.record_keeper import RecordKeeper
 from wharfinger.formats.json.value import ShapeError
 
 TIDY_S: Final = 60.0
-"""The time in seconds between a change and the tidying of its history."""
+"""The time in seconds from the first change of a release since its history was last tidied to the next tidying."""
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ from wharfinger.httpd.server import HttpLimits, open_server
 
 HOST: Final = "127.0.0.1"
 MAX_REFUSALS: Final = 5
-"""The largest number of refusals of a run that are reported."""
+"""The limit on the number of refused lookups that one message names."""
 LIMITS: Final = HttpLimits(
     header_bytes=16 * 1024, body_bytes=0, idle_s=60, header_read_s=5, body_read_s=5, write_s=30, connections=16
 )
@@ -44,7 +44,7 @@ OPTIONS: Final = ClientOptions(concurrency=16)
 
 _AGGREGATED: Final = re.compile(rb'"apiVersion"\s*:\s*"apidiscovery\.k8s\.io/(v2|v2beta1)"')
 _BEGINNING: Final = 512
-"""The number of bytes at the beginning of a document that contain its apiVersion."""
+"""The number of bytes at the beginning of a discovery document in which its apiVersion is searched."""
 
 
 class LookupRun:

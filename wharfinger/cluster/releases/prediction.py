@@ -233,7 +233,8 @@ class _Predictor:
         notes = [listed(left, SHOWN, "; ")] if left else []
         if live is not None and adoption_patch(live, self._writer.manager):
             notes.append(
-                "helm applied it last; fields that are no longer in the chart are removed, too, but not shown here"
+                "helm applied the object last, so the next apply also removes fields that are no longer in the chart; these "
+                "changes are not shown here"
             )
         note = "; ".join(notes)
         if live is None:

@@ -33,9 +33,9 @@ SETTLE_S: Final = 10.0
 THREAD_BYTES: Final = 100_000
 """The number of characters above which a manifest is parsed in a thread."""
 SLACK: Final = 10
-"""The number of revisions beyond the kept ones that may wait for their removal."""
+"""A history that exceeds the number of kept revisions by this number is trimmed immediately."""
 ATTEMPTS: Final = 3
-"""The limit on the attempts at a write that fails with conflicts, although no other writer causes them."""
+"""The limit on the attempts to write a record, if each attempt fails with a conflict that no other writer has caused."""
 _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 
 
@@ -208,7 +208,9 @@ class RecordKeeper:
                 return await trio.to_thread.run_sync(parse, abandon_on_cancel=True)
             return parse()
         except FormatError as error:
-            raise ReleaseError(f"{error}; its objects are not known; check `helm get manifest`") from error
+            raise ReleaseError(
+                f"{error}; so the objects of this revision are not known; check `helm get manifest`"
+            ) from error
 
     async def possible_objects(self, history: Sequence[Stored]) -> list[list[JsonObject]]:
         """Return the objects that may be in the cluster, one list for each revision: the last deployed one, and every attempt
@@ -242,7 +244,7 @@ def recorded_hooks(release: Release) -> list[Hook]:
     try:
         return hooks_of(release)
     except FormatError as error:
-        raise ReleaseError(f"{error}; its hooks are not known; check `helm get hooks`") from error
+        raise ReleaseError(f"{error}; the hooks of the revision cannot be read; check `helm get hooks`") from error
 
 
 def rollback_text(revision: int) -> str:

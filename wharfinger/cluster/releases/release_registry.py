@@ -31,9 +31,9 @@ class Known:
     result: ReleaseResult
     groups: tuple[Hashable, ...]
     confined: bool = False
-    """True if the release was allowed to hold objects of its own namespace only."""
+    """True if the release was allowed to have objects in its own namespace only."""
     account: ServiceAccount | None = None
-    """The account that the release acted as; None: the daemon itself."""
+    """The service account with whose rights the release was applied; None: the rights of the daemon."""
 
 
 @dataclass(slots=True)

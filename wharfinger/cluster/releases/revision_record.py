@@ -24,7 +24,7 @@ from wharfinger.cluster.releases.request import ReleaseRequest
 from wharfinger.formats.json.value import JsonObject
 
 QUICK_S: Final = 1.0
-"""The time in seconds after which the revision of a change that is still under way is announced, even if the change needs no
+"""If a change is still under way after this time in seconds, its revision is announced, even if the change needs no
 announcement.
 """
 
@@ -42,7 +42,9 @@ class RevisionRecord:
     back: bool = False
     stored: Stored | None = None
     _is_begun: bool = False
-    """True once the write of the pending record has begun: the record may then exist, even if no answer came."""
+    """True once the write of the pending record has begun. From then on, the record may exist, even if the API server did not
+    answer.
+    """
 
     async def announce(self) -> None:
         """Write the pending record. Raises ReleaseBusyError if another process was first."""

@@ -40,7 +40,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 MANY: Final = 50
 SHOWN_STUCK: Final = 3
 TELL_S: Final = 0.1
-"""The least time, in seconds, between two reports about more than MANY objects."""
+"""If a report was about more than MANY objects, the next report follows after this time in seconds, or later."""
 
 
 @dataclass(frozen=True, slots=True)

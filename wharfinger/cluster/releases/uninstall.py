@@ -84,7 +84,9 @@ class Uninstall:
         return result
 
     async def _without_record(self) -> UninstallResult:
-        """Uninstall a release without records: treat the objects with its label as if a record contained them."""
+        """Uninstall a release without records. Its objects are those with its label, and those in its rows. No Helm hook is
+        run.
+        """
         known = self._tools.rows.of(self._owner)
         going = await is_namespace_deleted(self._tools.client, self._owner.namespace)
         if not (going or known or self._applied):

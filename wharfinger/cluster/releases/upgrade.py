@@ -86,7 +86,7 @@ class Tools:
     surveyor: Surveyor
     definitions: Definitions
     confined: Confined
-    """A function that returns whether a release may hold objects of its own namespace only."""
+    """A function that returns True for a release that may contain only objects in its own namespace."""
     manager: str
     acting: Acting
     tidying: LateTidying

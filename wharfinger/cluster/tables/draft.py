@@ -13,7 +13,7 @@ from wharfinger.cluster.tables.errors import DuplicateKeyError, SameRowError
 from wharfinger.cluster.tables.snapshot import Index, Snapshot
 
 Values: TypeAlias = tuple[tuple[Hashable, ...], ...]
-"""The values of a row for each index, in the order of the table's indexes."""
+"""For each index of the table, in the order of the indexes, the values under which the index lists a row."""
 
 
 class Draft(Generic[K, R]):

@@ -29,7 +29,7 @@ class Tracker:
         self.name = name
         self.begun = begun
         self.mark = 0
-        """The revision up to which all changes were reported."""
+        """The revision up to which all changes were reported to the reader."""
         self.expired = False
 
     @property

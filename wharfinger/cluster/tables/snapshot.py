@@ -28,7 +28,7 @@ class Index(Generic[R]):
 
 
 Buckets: TypeAlias = "HashTrieMap[Hashable, VersionLog[K, R]]"
-"""The rows of each value of an index."""
+"""An index: for each value, the rows that have this value, in all versions that are kept."""
 
 
 class Snapshot(Generic[K, R]):

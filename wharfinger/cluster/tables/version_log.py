@@ -17,10 +17,10 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 
 SLACK: Final = 8
-"""A log is tidied when it has more ended versions than this number plus half the number of its other versions."""
+"""A log is tidied when the number of its ended versions exceeds SLACK plus half the number of its other versions."""
 COPIES: Final = 8
-"""The number of versions that are copied or skipped for the successor each time a version is written. It must be more than 1;
-otherwise the successor would never catch up.
+"""The number of versions of this log that are copied to its successor, or skipped because they have ended, each time a version
+is written. It must be more than 1; otherwise the successor would never catch up.
 """
 
 _revision: Final = attrgetter("revision")

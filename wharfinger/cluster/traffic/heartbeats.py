@@ -18,8 +18,8 @@ from typing import Final
 import trio
 
 MARGIN_S: Final = 60.0
-"""The time in seconds by which an action may exceed its own limit before its watch is stale, because the event loop may
-be busy.
+"""The time in seconds by which an action may exceed its own limit. After this time, its watch is reported as stale. The margin
+is needed because the event loop may be busy.
 """
 
 

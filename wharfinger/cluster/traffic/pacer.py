@@ -18,7 +18,7 @@ import trio
 from wharfinger.cluster.traffic import pace_machine as core
 
 FLOOR: Final = 4
-"""The number of requests that may be under way even if the server refuses all requests."""
+"""The lowest limit on requests that are under way: so many are allowed even if the server refuses all requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 log = logging.getLogger(__name__)
 
 LIST_PATIENCE_S: Final = 5.0
-"""The seconds without a first list after which the reason is logged."""
+"""The interval, in seconds, at which `wait_listed` logs why the first list of an informer is still missing."""
 LIST_LIMIT_S: Final = 600.0
-"""The time limit for a list, or for one page of a list. After it, the watch counts as stale. Each request has a shorter limit
-of its own.
+"""The time limit, in seconds, for a list, or for one page of a list. After this time, the watch counts as stale. The limit for
+each request is shorter.
 """
 OPENING_LIMIT_S: Final = 600.0
 """The time limit for opening a watch. After it, the watch counts as stale. The limit is long, because requests to an
@@ -83,7 +83,7 @@ class Informer:
         self._state = core.State()
         self._action = trio.CancelScope()
         self._replacement: core.Effect | None = None
-        """The action that replaces the running one, which is being cancelled."""
+        """The action to start after the running action, which was cancelled, has ended; None if no action was cancelled."""
         self._waiting: list[trio.Event] = []
         """Events of the calls of :meth:`list_anew`, one for each call whose list has not begun yet."""
         self._lists = self._watches = self._events = self._failures = 0

@@ -29,7 +29,7 @@ from typing import Final, assert_never
 BACKOFF_BASE_S: Final = 0.8
 BACKOFF_CAP_S: Final = 30.0
 LIVED_S: Final = 5.0
-"""A watch that ends without any event, and before this number of seconds, counts as a failure."""
+"""A watch counts as failed if it ends before this number of seconds and without any event."""
 
 
 class Phase(Enum):

@@ -37,7 +37,7 @@ class ObjectChange:
 
 
 OnChange = Callable[[ObjectChange], None]
-"""A callback for every change, in order; must not block."""
+"""A callback that is called with each change of the cache, in the order of the changes. It must not block."""
 
 
 def whole(obj: JsonObject) -> JsonObject:

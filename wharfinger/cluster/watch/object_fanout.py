@@ -37,7 +37,7 @@ class Listener:
         self.covered = False
         self.left = False
         self.told: set[ObjectKey] | None = set()
-        """The keys of the objects that a fresh listener was notified of; None once it was notified of all objects."""
+        """The keys of the objects that were reported to the listener so far; None once all objects were reported to it."""
 
     @property
     def fresh(self) -> bool:

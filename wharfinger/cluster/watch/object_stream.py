@@ -28,7 +28,7 @@ from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ResourceType
 
 MIN_RELIST_S: Final = 1.0
-"""The shortest interval in seconds between lists; it replaces shorter intervals that subscribers request."""
+"""The shortest interval in seconds between lists. If a subscriber requests a shorter interval, this one is used."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

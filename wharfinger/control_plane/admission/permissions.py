@@ -109,6 +109,6 @@ PARAMETER_PLUGIN: Final = Plugin(
     frozenset(f"{kind}.{_GROUP}" for kind in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", *_POLICIES)),
     check=check_parameters,
 )
-"""The plugin for these checks. kube-apiserver has no such plugin: in kube-apiserver, the checks belong to the validation of
-policies and bindings.
+"""The admission plugin that runs `check_parameters`. In kube-apiserver, the same checks are part of the validation of policies
+and bindings, and not a plugin.
 """

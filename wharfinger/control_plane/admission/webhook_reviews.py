@@ -25,7 +25,7 @@ KIND: Final = "AdmissionReview"
 MAX_ANSWER_BYTES: Final = 3 * 1024 * 1024
 BAD_REQUEST: Final = 400
 _DRAWN: Final = ("uid", "creationTimestamp", "managedFields")
-"""The fields of a new object's metadata whose values differ in each attempt of the write."""
+"""The fields of a new object's metadata that get another value in each attempt to write the object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ _MAX_DATA_BYTES: Final = 40_000
 REPLICAS: Final = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
 EVENT_OBJECT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-"""The fields of the object that an Event is about, by which Events can be selected."""
+"""The fields by which Events can be selected. They describe the object that an Event is about."""
 _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "Pod": (
         "spec.nodeName",
@@ -167,7 +167,7 @@ _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
 }
 """The initial ``status`` of an object, for the kinds whose status the server sets at creation."""
 _STORED_AS: Final = {"Event.events.k8s.io": (Collection("", "events"), "v1")}
-"""Kinds whose objects are stored as objects of another kind: the collection and the version in which they are stored."""
+"""The kinds whose objects are stored as another kind. The value is the collection and the version in which they are stored."""
 _WARNINGS: Final = {
     "v1/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
     "v1/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",

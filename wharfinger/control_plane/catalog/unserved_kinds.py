@@ -10,7 +10,7 @@ from wharfinger.control_plane.kinds.type_shapes import has_version, is_builtin
 _EVERYWHERE: Final = frozenset(
     {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"}
 )
-"""Kinds that every version of every group has."""
+"""Kinds that Kubernetes defines in every version of every API group, but serves in none."""
 _UNVERSIONED: Final = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
 _RETIRED: Final = {
     "admissionregistration.k8s.io/v1beta1": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},

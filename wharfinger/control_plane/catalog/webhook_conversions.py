@@ -53,7 +53,9 @@ class ConversionsNeededError(Exception):
 
 _NOTHING: Final[Mapping[str, JsonObject | str]] = {}
 CONVERTED: Final[ContextVar[Mapping[str, JsonObject | str]]] = ContextVar("CONVERTED", default=_NOTHING)
-"""The converted objects of the current request by the keys of their calls; a string is the reason of a failed conversion."""
+"""The results of the conversions for the current request, by the keys of their calls: the converted object, or a string with
+the reason why the conversion failed.
+"""
 
 
 def by_webhook(kind: Kind, obj: JsonObject, api_version: str) -> JsonObject:

@@ -40,7 +40,7 @@ from wharfinger.control_plane.cel.values.values import (
 CALL_LIMIT: Final = 1_000_000
 """The highest cost of one evaluation."""
 CPU_S: Final = 5.0
-"""The CPU time that one evaluation may take, in case its cost is counted too low."""
+"""The limit on the CPU time of one evaluation, in seconds. It is needed if the counted cost is lower than the real cost."""
 _EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 _LOOPS_BETWEEN_CHECKS: Final = 100
 """The number of passes of a loop between two checks of the CPU time."""

@@ -48,7 +48,7 @@ class AvailabilityController:
         ]
 
     def reconcile(self, key: Key) -> float | None:
-        """Write the condition ``Available`` of one APIService."""
+        """Set the condition ``Available`` of an APIService that refers to a Service to False, with the reason."""
         one = self._state.get(key)
         wanted = None if one is None else part(one, "spec", "service")
         if one is None or wanted is None:

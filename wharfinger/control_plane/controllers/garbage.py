@@ -26,10 +26,10 @@ from wharfinger.control_plane.verbs.deletion import FOREGROUND, ORPHAN
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
 
 _RECHECK_S: Final = 30.0
-"""Seconds between checks of a dependent whose owner's kind is not served."""
+"""The time in seconds between two checks of a dependent object, if the kind of its owner is not served."""
 
 _MAX_SEARCHED: Final = 1000
-"""The number of objects of a kind above which an owner is not searched for in other namespaces."""
+"""If a kind has more objects than this, an owner of this kind is not searched for in other namespaces."""
 
 
 @dataclass(frozen=True, slots=True)

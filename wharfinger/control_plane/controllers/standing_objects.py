@@ -25,7 +25,7 @@ PAUSES_S: Final[Mapping[Collection, float]] = {
     **dict.fromkeys((SERVICES, ENDPOINTS, SLICES, SERVICE_RANGES), 10.0),
     **dict.fromkeys((FLOW_SCHEMAS, PRIORITY_LEVELS, NAMESPACES), 60.0),
 }
-"""Seconds until a deleted object is created again, by kind: the intervals at which kube-apiserver checks these objects."""
+"""The seconds until a deleted object of a kind is created again; kube-apiserver checks these objects at the same intervals."""
 SYSTEM_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 MANAGER: Final = "kube-apiserver"
 

@@ -28,7 +28,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_
 MAX_ERRORS: Final = 1_000
 """The maximum number of errors that are reported for one object."""
 _MAX_STATES: Final = 20_000
-"""The maximum number of remembered states of complete objects. The same limit applies separately to incomplete objects."""
+"""The limit on the remembered states of objects that have all their defaults. The same limit applies separately to the
+remembered states of all other objects.
+"""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
@@ -39,7 +41,7 @@ _NOT_CHECKED: Final = (
 
 
 _States: TypeAlias = "OrderedDict[tuple[JsonValue, JsonValue], None]"
-"""States of objects. The uid and the resourceVersion of an object identify its state."""
+"""Remembered states of objects. Each state is identified by the uid and the resourceVersion of its object."""
 
 
 def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:

@@ -34,7 +34,7 @@ _EMBEDDED: Final[JsonObject] = {
     },
 }
 _KEPT: Final = frozenset({"default", "example", "additionalProperties"})
-"""The members that are kept even if they are empty."""
+"""The members of a schema that are published even if they are empty."""
 _COMBINERS: Final = ("allOf", "oneOf", "anyOf", "not")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _CLUSTER: Final = ("Clustertoken", "Clusterlisttoken")

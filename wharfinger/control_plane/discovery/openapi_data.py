@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json, fi
 
 DATA: Final = table(Path(__file__).with_name("openapi.xz"))
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""The maximum size of all documents together, in bytes."""
+"""The maximum total size of all OpenAPI documents, in bytes."""
 
 
 @cache

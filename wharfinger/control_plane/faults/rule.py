@@ -150,4 +150,4 @@ class Rule:
     times: int | None = None
     chance: float = 1.0
     name: str = ""
-    """The name in logs and metrics."""
+    """The name of this rule in logs and metrics."""

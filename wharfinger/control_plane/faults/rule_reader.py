@@ -54,7 +54,7 @@ _HITS: Final[Mapping[str, frozenset[str]]] = {
     "stale-read": READS,
     "slow-list": frozenset({"list"}),
 }
-"""The verbs that a fault can hit; a fault that is not listed can hit all of them."""
+"""For each fault, the verbs of the requests that it can hit. A fault that is not listed can hit requests with any verb."""
 _REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",

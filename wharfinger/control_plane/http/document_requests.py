@@ -42,7 +42,9 @@ _NOT_MACHINE_READABLE: Final = (
 
 
 _OF_RESOURCES: Final = ("/api/", "/version/")
-"""The prefixes of paths for which a 404 answer contains a Status. For other paths, it is plain text."""
+"""A 404 answer contains a Status if the path begins with one of these prefixes, or names a resource of a built-in group. For
+other paths, it is plain text.
+"""
 
 
 class Documents:
@@ -53,7 +55,7 @@ class Documents:
         self.metrics = metrics
         self.openapi = OpenApi(backend.catalog)
         self.address = "127.0.0.1"
-        """The server's address as ``/api`` names it."""
+        """The address of the server that the answer to ``/api`` contains."""
 
     @property
     def _catalog(self) -> Catalog:

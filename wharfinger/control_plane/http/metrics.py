@@ -105,7 +105,7 @@ class Metrics:
         self.durations: dict[Series, Durations] = {}
         self.watches: Counter[Series] = Counter()
         self.faults: Counter[str] = Counter()
-        """The number of injected faults by the name of their rule."""
+        """The number of faults that each rule has injected, by the name of the rule."""
         self._in_flight: Counter[str] = Counter()
 
     def in_flight(self, method: str, more: int) -> None:

@@ -74,10 +74,10 @@ _OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """The kinds of responses that are always sent as they are, and not in a view such as a Table."""
 _PLAIN: Final = Representation(Encoding.JSON)
 _REVIEWS: Final = "localsubjectaccessreviews"
-"""The resource that may be requested in any namespace, existing or not."""
+"""The resource that may be requested even in a namespace that does not exist."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""All views of objects and lists. At first, a client can choose any of them, even a view of one object for a list. A view that
-does not fit is refused later; in a request that writes, only after the verb has run."""
+"""All views of objects and lists. The negotiation accepts any of them, even a view of one object for a list. A view that does
+not fit the answer is refused later: if the request writes, only after the write."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class Answer(msgspec.Struct, frozen=True):
     representation: Representation
     warnings: tuple[str, ...] = ()
     text: str | None = None
-    """Plain text in place of the document (logs)."""
+    """Plain text that is sent instead of the document, for example the logs of a container; None to send the document."""
 
 
 @dataclass(frozen=True, slots=True)

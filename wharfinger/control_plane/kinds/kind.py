@@ -122,7 +122,7 @@ class Kind:
     """False if updates of a built-in kind must have ``metadata.resourceVersion``; updates of a custom kind must always have it.
     """
     virtual: bool = False
-    """True if nothing of the kind is stored (reviews, bindings)."""
+    """True if objects of the kind are never stored, as for reviews and Bindings."""
     storage_hash: str = ""
     """The storage version's hash in discovery; "" to compute it."""
     unserved: tuple[KindVersion, ...] = ()

@@ -99,7 +99,9 @@ _GO_TYPES: Final = {
 _SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
-"""The relations with which a value is owned and merged as a whole: its members or items have no owners of their own."""
+"""The relations of values that are owned and merged as a whole. The members or items of such a value have no owners of their
+own.
+"""
 
 
 _TEXTS: Final = {str}
@@ -117,7 +119,9 @@ class ListTypes:
     keys: tuple[str, ...] = ()
     """The ``x-kubernetes-list-map-keys`` of a keyed list."""
     key_defaults: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The defaults of keys that an item leaves out (``protocol: TCP``)."""
+    """The default values of keys in ``keys``. They identify an item that leaves out such a key; for example, ``protocol`` is
+    TCP.
+    """
     merge_key: str = ""
     """The key by which strategic merge patches identify items; "" for lists of scalars and for lists that are replaced."""
     strategies: frozenset[str] = frozenset()
@@ -125,7 +129,9 @@ class ListTypes:
     element: "ListTypes | None" = None
     """The rules of a list's items or a map's values."""
     zero: JsonObject = field(default_factory=dict)
-    """The form in which Go prints an empty struct of this type; {} for everything else. It must not be changed."""
+    """The form in which Go prints an empty struct of this type; {} if the type is not a struct. Callers must not change this
+    dict.
+    """
     pointers: frozenset[str] = frozenset()
     """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
     scalar: Scalar = Scalar.ANY

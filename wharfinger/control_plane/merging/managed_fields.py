@@ -96,8 +96,8 @@ class Owned:
 
 Managers = Mapping[Manager, Owned]
 Elsewhere: TypeAlias = Callable[[str], "tuple[JsonObject, JsonObject, ListTypes] | None"]
-"""A function that returns the object before and after a change at a given apiVersion, and the types of that version; None if
-the version does not exist.
+"""A function that takes an apiVersion. It returns the object before a change and the object after it, both in this version, and
+the types of the version; None if the version does not exist.
 """
 
 

@@ -118,7 +118,7 @@ METADATA: Final[Mapping[str, MetadataRules]] = {
     "VolumeAttachment.storage.k8s.io": MetadataRules(update="MO", status="MO"),
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
-"""The rules of built-in kinds by ``Kind.group_kind``; the others have the defaults of :class:`MetadataRules`."""
+"""The rules of built-in kinds, by ``Kind.group_kind``. All other built-in kinds have the defaults of :class:`MetadataRules`."""
 _DEFAULT: Final = MetadataRules()
 _CUSTOM: Final = MetadataRules(finalizers=False)
 _STORE: Final = MetadataRules(segment_name, finalizers=False)

@@ -25,7 +25,7 @@ MAX_INT32: Final = 2**31 - 1
 
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-][-._A-Za-z0-9]{0,62}")
-"""A pattern that matches most keys of ConfigMaps and Secrets, and only valid ones."""
+"""A pattern that matches most of the keys that are valid in ConfigMaps and Secrets, and no invalid key."""
 
 
 @lru_cache(maxsize=64)

@@ -45,7 +45,9 @@ class PodCommand:
 Answer: TypeAlias = JsonObject | str | PodCommand
 """A document (an object, a list, a Status), plain text, or a command whose streams are the answer."""
 EndpointFunction: TypeAlias = Callable[[EndpointRequest], Answer]
-"""A function that returns the answer, or raises StatusError. The answer to a POST is sent with 201; a Status has its own code."""
+"""A function that returns the answer, or raises StatusError. The answer to a POST has the status code 201. If the answer is a
+Status, it contains the code.
+"""
 EndpointTable: TypeAlias = Mapping[str, EndpointFunction]
 
 

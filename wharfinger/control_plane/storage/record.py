@@ -14,7 +14,7 @@ import msgspec
 from wharfinger.formats.json.value import JsonObject, as_object, encode_json
 
 DECODED_BYTES: Final = 2 * 1024 * 1024
-"""The maximum size in JSON bytes of the objects that a storage keeps decoded."""
+"""The limit on the total size of the objects that a storage keeps in decoded form, as bytes of their JSON."""
 
 
 class Collection(msgspec.Struct, frozen=True, order=True, gc=False):

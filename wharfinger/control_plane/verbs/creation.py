@@ -41,7 +41,7 @@ from wharfinger.kube.times import format_time
 _VERSION_DIGITS: Final = 20
 _NEW: Final = ("uid", "creationTimestamp")
 _UNSTORED: Final = ("resourceVersion", "selfLink")
-"""Members of metadata that are removed before a new object is stored; the answer to a dry run still has them."""
+"""Members of metadata that are removed before a new object is stored. They are still in the answer to a dry run."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
 """The fields that updates of the main resource cannot change, for each kind that has such fields. No manager owns them after

@@ -33,7 +33,7 @@ _ORPHANING: Final = {
     "Job.batch": "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
     "them or set propagationPolicy=Orphan to suppress this warning",
 }
-"""The kinds that orphan their dependents by default, each with the warning about it, or "" without a warning."""
+"""The kinds that orphan their dependents by default, each with the warning that the client gets; "" means no warning."""
 _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
 """Kinds whose deletion sets no grace period and no new generation, and whose preconditions have messages of their own."""
 

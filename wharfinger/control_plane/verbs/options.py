@@ -47,7 +47,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     """The warnings for the client, which are collected during the write, and also sent if it fails."""
     asked: tuple[tuple[str, JsonValue], ...] = ()
-    """The given options by name, for admission."""
+    """The options that the client gave, by name. They are part of the request that policies and webhooks get."""
     own: bool = False
     """True for a write of the server itself, to which no admission policy applies."""
 
@@ -72,7 +72,7 @@ class DeleteOptions:
     each: bool = False
     """True if the object is deleted as part of its collection, and not by its name."""
     asked: tuple[tuple[str, JsonValue], ...] = field(default=(), compare=False)
-    """The given options by name, for admission."""
+    """The options that the client gave, by name. They are part of the request that policies and webhooks get."""
 
 
 @dataclass(frozen=True, slots=True)

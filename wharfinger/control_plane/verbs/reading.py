@@ -43,8 +43,9 @@ _UNPRINTED_FIELDS: Final = {
     ("Node", "spec.unschedulable"): ("spec.unschedulable", "false"),
     ("Pod", "spec.hostNetwork"): ("spec.hostNetwork", "false"),
 }
-"""Fields that are not printed if they have their zero value. The keys are the kind and the name in field selectors, the values
-are the path and the zero value."""
+"""Fields that are absent from a stored object if they have their zero value. Each key is the kind and the name of the field in
+field selectors. Each value is the path of the field and its zero value.
+"""
 
 
 @dataclass(frozen=True, slots=True)

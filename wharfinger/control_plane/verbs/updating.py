@@ -54,7 +54,7 @@ _SERVER_METADATA = (
     "resourceVersion",
 )
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
-"""The kinds whose generation is also incremented by a change of a metadata field, each with this field."""
+"""For some kinds, the field of ``metadata`` whose change increments the generation, too."""
 _COUNTED_AS_ASKED: Final = frozenset({"EndpointSlice.discovery.k8s.io"})
 """Kinds whose generation is incremented by a requested change even if the stored object stays the same."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})

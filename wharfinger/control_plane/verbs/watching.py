@@ -1,4 +1,4 @@
-"""Watches: the events that a change makes for one watcher (pure), and the stream that waits for changes.
+"""Watches: a pure function that returns the event of a change for one watcher, and the stream that waits for changes.
 
 A stream has no queue: it remembers the revision up to which it has sent events, and reads later events from the storage. So a
 slow client needs no memory. A client that falls behind the storage's history gets a 410, and lists again.
@@ -36,7 +36,7 @@ CHUNK_BYTES: Final = 256 * 1024
 CHUNK_EVENTS: Final = 512
 MAX_PACE_S: Final = 0.025
 _SHARED: Final = 16
-"""The number of chunks that are kept to share them with other streams of the same events."""
+"""The number of encoded chunks that are kept, so that other streams of the same events can send them, too."""
 
 Render = Callable[[str, JsonObject], bytes]
 """A function that encodes one event from its type and object."""
@@ -83,7 +83,7 @@ class ChangeSignals:
         interval, and the storage that has this revision.
         """
         self._waits: dict[Collection, trio.Event] = {}
-        """For each busy collection, the event that is set at the end of the current interval."""
+        """The event of each busy collection, which is set at the end of the collection's current interval."""
 
     def pace(self, collection: Collection) -> float:
         """Return the time in seconds that a stream of a collection waits after a chunk."""

@@ -117,7 +117,7 @@ def sorted_members(value: JsonValue) -> JsonValue:
 
 
 def html_escaped(text: str) -> str:
-    """Escape the characters of a JSON text that Go's ``encoding/json`` escapes, so that a browser cannot read them as HTML."""
+    """Escape ``<``, ``>``, ``&``, U+2028 and U+2029 in a JSON text, as Go's ``encoding/json`` does."""
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text

@@ -48,7 +48,7 @@ class Representation:
     encoding: Encoding
     view: View = View.OBJECT
     version: str = "v1"
-    """The version of meta.k8s.io in which a view is returned."""
+    """The version of the API group meta.k8s.io that a view has."""
     pretty: bool = False
     """True if JSON is indented for people."""
 

@@ -15,7 +15,9 @@ REPEATS: Final = "yaml: unmarshal errors:\n"
 _KIND_FINDER: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 )
-"""The Go type into which a body's kind is first decoded."""
+"""The Go type into which kube-apiserver first decodes a body, to find its kind. Messages about bodies without an object name
+this type.
+"""
 
 
 class RefusedError(status.StatusError):

@@ -110,7 +110,7 @@ def not_generated(kind: Kind, name: str) -> StatusError:
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
-"""The message of a failed optimistic lock."""
+"""The message for a write with a resourceVersion that is not the current one."""
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:

@@ -24,7 +24,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 _LINE_END: Final = b"\r\n"
 _CHUNK: Final = 256 * 1024
 _MAX_DIGITS: Final = 12
-_BAD_CHUNKS: Final = "the chunks of the answer are not HTTP"
+_BAD_CHUNKS: Final = "the answer is not HTTP: one of its chunks is malformed"
 _CLOSED: Final = "the connection was closed before the answer was complete"
 ESCAPED: Final = "surrogateescape"
 """The error handler for the encoding of requests: bytes that are not UTF-8 are sent unchanged, and the daemon refuses them."""

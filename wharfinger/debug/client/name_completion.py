@@ -12,7 +12,7 @@ from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.paths import default_socket
 
 WAIT_S: Final = 2.0
-"""The longest wait for a busy daemon after the Tab key; after that, no names are offered."""
+"""The longest wait, in seconds, for the daemon's answer after the Tab key; after that, no names are suggested."""
 POOLS: Final = "pools"
 REPOSITORIES: Final = "repositories"
 VERSIONS: Final = "versions"

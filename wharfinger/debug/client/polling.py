@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 PAUSE_S: Final = 1.0
 SHARE: Final = 10.0
-"""The ratio of a pause to the time of the answer before it. One watcher keeps the daemon busy for less than 1/SHARE of the time,
-unless MOST_PAUSE_S shortens the pauses.
+"""A pause is this many times as long as the daemon took for the answer before it, so one watcher keeps the daemon busy for less
+than 1/SHARE of the time. If this pause would be longer than MOST_PAUSE_S, it is shortened to MOST_PAUSE_S.
 """
 MOST_PAUSE_S: Final = 60.0
 

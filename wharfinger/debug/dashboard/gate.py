@@ -21,7 +21,7 @@ from wharfinger.httpd.messages import Request
 
 TOKEN: Final = "token"  # noqa: S105 - the name of a parameter
 TOKEN_S: Final = 600.0
-"""The time in which the token must be used."""
+"""The time, in seconds, within which the token of an address must be used."""
 METHODS: Final = ("GET", "HEAD")
 _OWN_NAMES: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OWN_SITES: Final = frozenset({"same-origin", "none"})

@@ -18,7 +18,7 @@ PARAMETERS: Final[Mapping[str, frozenset[str]]] = {
     PACKAGE: frozenset({"name"}),
     QUEUES: frozenset(),
 }
-"""The paths of pages, with the query parameters of each."""
+"""The paths of the pages, each with the query parameters that it accepts."""
 LONGEST: Final = 300
 """The maximum length of the value of a query parameter, in characters."""
 

@@ -18,7 +18,7 @@ from wharfinger.debug.graph.look import style_lines
 from wharfinger.httpd.messages import Answer, CutError, Handler, Request, Response, StreamingResponse
 
 CHANGES: Final = "/changes"
-"""The path from which a page gets its changes, below the folder with the secret name (see `gate`)."""
+"""The path at which a page requests the changes of its content. It lies below the folder with the secret name (see `gate`)."""
 MOST_STREAMS: Final = 16
 _FOLDER: Final = Path(__file__).parent / "static"
 _FILES: Final = {"style.css": "text/css", "refresh.js": "text/javascript", "icon.svg": "image/svg+xml"}

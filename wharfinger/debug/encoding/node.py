@@ -20,8 +20,8 @@ from wharfinger.runtime.scheduler_details import DependencySnapshot, GroupSnapsh
 
 _GROUPS: Final = ("anyOf", "noneOf")
 OWN_FIELDS: Final = frozenset({"name", "decision", "reason", "message", "dependencies", "groups", "declared_order"})
-"""The fields of a node that this module encodes itself: those with another shape in JSON, ``declared_order``, which is always
-present, and the name, which is the key of the node.
+"""The fields of a node that this module encodes itself. ``name`` is the key of the node in JSON, ``declared_order`` is always
+present, and the other fields have another shape in JSON.
 """
 
 

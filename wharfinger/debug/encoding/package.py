@@ -41,7 +41,7 @@ _INSIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "installed_version": ("installed", "version"),
     "installed_digest": ("installed", "digest"),
 }
-"""The paths in JSON of the fields that are in ``definition`` or ``installed``."""
+"""For each field that a package's JSON document has in the object ``definition`` or ``installed``: the path of the field."""
 OWN_FIELDS: Final = frozenset(
     {"settings", "values", "hooks", "queue", "unmatched", "crds", "labels", "secrets", *_INSIDE}
 )

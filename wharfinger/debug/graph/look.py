@@ -43,7 +43,7 @@ HEADS: Final = {
     EdgeKind.EXCLUDES: '<path class="solid" d="M-3,-5 L-3,5 M-7,-5 L-7,5"/>',
     EdgeKind.SUBSCRIBES: '<circle class="hollow" cx="-5" cy="0" r="4"/>',
 }
-"""The mark at the end of each kind's line; the line runs to the right and ends at (0, 0)."""
+"""For each kind of edge, the SVG element that marks the end of its line. The line comes from the left and ends at (0, 0)."""
 _DASHES: Final = {
     EdgeKind.NEEDS_IF_THERE: "7 4",
     EdgeKind.ANY_OF: "12 3",

@@ -114,10 +114,9 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _ENDED_EARLY: Final = {"Ready": NodeState.ACTIVE, "RolledBack": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""The shown state of a failed node, by the state of its package.
-
-The scheduler reports the node as failed. But if the package has one of these states, the last run of the node only ended early. A
-run ends early if it is cancelled, or if it is requested but never starts.
+"""The states of packages for which a node is not shown as failed, although the scheduler reports it as failed. The value is the
+state that is shown instead. If the package is in one of these states, the last run of the node only ended early: it was
+cancelled, or it was requested but did not start.
 """
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 

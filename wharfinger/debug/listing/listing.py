@@ -89,7 +89,7 @@ class Listing:
     def check(self, selection: Selection) -> None:
         """Raise NotListedError if rows are to be selected by a namespace or labels that the list does not have."""
         if selection.namespace and not self.namespaced:
-            raise NotListedError(f"`get {self.what}` knows no namespaces; leave -n out")
+            raise NotListedError(f"the rows of `get {self.what}` have no namespaces; leave -n out")
         if selection.labels is not None and not self.labelled:
             raise NotListedError(f"{self.what} have no labels to select by; leave -l out")
 

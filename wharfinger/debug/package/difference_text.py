@@ -53,7 +53,7 @@ def coloured(line: str) -> str:
 
 
 def _change_lines(change: ObjectChangeSnapshot) -> Iterator[str]:
-    source = "by the chart, without a dry run" if change.by == CHART else ""
+    source = "as in the chart, without a dry run" if change.by == CHART else ""
     notes = "; ".join(text for text in (source, change.note) if text)
     yield f"{_SIGNS.get(change.change, '?')} {change.object}" + (f" ({notes})" if notes else "")
     for field in change.fields:

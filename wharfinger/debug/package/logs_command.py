@@ -103,7 +103,7 @@ def _no_lines_of(args: argparse.Namespace, name: str) -> str:
     hook, package = cast("str", args.hook), ask(args, lambda client: client.package(name))
     hooks = [each.name for each in package.hooks] if package is not None else []
     if hook in hooks or not hooks:
-        return f"no lines of {printable(hook)} are kept"
+        return f"the daemon has no log lines of the hook {printable(hook)}"
     return f"the package has no hook {printable(hook)!r}; its hooks are {', '.join(map(printable, hooks))}"
 
 

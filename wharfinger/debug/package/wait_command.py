@@ -31,7 +31,7 @@ from wharfinger.runtime.inspector import PackageSnapshot
 
 EXIT_LATE: Final = 3
 APPEAR_S: Final = 10.0
-"""The time in which a resource that was created just now becomes known to the daemon."""
+"""The time in seconds for which the command waits until the daemon has seen a resource that was just created."""
 _TIMEOUT_S: Final = 300.0
 
 

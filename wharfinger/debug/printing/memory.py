@@ -8,7 +8,7 @@ from wharfinger.runtime.daemon_details import MemoryPartSnapshot, MemorySnapshot
 _KIB: Final = 1024
 _UNITS: Final = ("B", "KiB", "MiB", "GiB")
 _WHOLE_FROM: Final = 10
-"""Numbers from this on are written without decimals."""
+"""An amount in KiB or a larger unit is written with one decimal if it is smaller than this number."""
 
 
 def memory_lines(memory: MemorySnapshot) -> list[str]:

@@ -63,4 +63,4 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
 
 def _store(store: StoreSnapshot) -> str:
     pinned = f"{store.pinned} packages not deployed yet"
-    return f"{store.locked} locks held, {store.temporary} temporary names, {pinned}"
+    return f"{store.locked} locks held, {store.temporary} temporary files, {pinned}"

@@ -36,7 +36,9 @@ _POOL: Final = "trio/_core/_thread_cache.py"
 _LOCKS: Final = frozenset(
     {("threading.py", "wait"), ("threading.py", "_wait_for_tstate_lock"), ("selectors.py", "select")}
 )
-"""The functions of the standard library in which a thread waits; a wait in a function of C is seen in its caller."""
+"""The Python functions of the standard library in which a thread waits. A function written in C has no frame, so a wait in it
+is found by the Python function that calls it.
+"""
 _Key = tuple[bool, tuple[int, ...]]
 """A stack: whether its thread is the main thread, and the code and the line of each frame, innermost first."""
 

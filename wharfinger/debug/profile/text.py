@@ -46,8 +46,8 @@ def _summary(profile: ProfileSnapshot) -> Iterator[str]:
     yield from layout(("THREAD", "STATE", "TIME", "SHARE"), rows, None)
     yield ""
     yield (
-        f"Processor time: {profile.main_cpu_s:.2f} s in the main thread, {profile.others_cpu_s:.2f} s in others "
-        f"({profile.sampling_cpu_s:.2f} s of it to take this profile)."
+        f"Processor time: {profile.main_cpu_s:.2f} s in the main thread, {profile.others_cpu_s:.2f} s in other "
+        f"threads, of which {profile.sampling_cpu_s:.2f} s to take this profile."
     )
     if profile.unlisted_s:
         yield f"There were too many different stacks: {profile.unlisted_s:.2f} s are not in this profile."

@@ -17,7 +17,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml_all
 
 _DOCUMENT: Final = re.compile(r"^(?=---(?:[ \t\r\n]|\Z))", re.MULTILINE)
-"""The start of a document. No line inside a document may look like this, not even in a block scalar (YAML 1.2.2, §9.1.2)."""
+"""The start of a document. No line inside of a document may match this, not even in a block scalar (YAML 1.2.2, §9.1.2)."""
 
 
 def redacted_manifest(manifest: str, secrets: Collection[str]) -> str:

@@ -263,7 +263,7 @@ PEER_ROUTES: Final[dict[str, Route]] = {
     "/module/{name}/render": Route(_render),
     "/status/converge": Route(_converge, frozenset({_OUTPUT})),
 }
-"""The paths; ``{format}`` is ``.json``, ``.yaml``, ``.text`` or nothing."""
+"""The routes by path. In a path, ``{format}`` stands for ``.json``, ``.yaml``, ``.text`` or nothing."""
 
 _PATTERNS: Final = [
     (

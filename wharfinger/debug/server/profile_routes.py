@@ -33,8 +33,8 @@ _MEDIA_TYPES: Final[dict[ProfileFormat, str]] = {
 _REQUESTED: Final = threading.Lock()
 """A lock that is held while a request for a profile is open."""
 _WORKING: Final = threading.Lock()
-"""A lock that the thread holds while it takes a profile. If the client disconnects while the profile is being formatted, the
-thread still runs after the end of the request.
+"""A lock that the thread holds while it takes a profile, so that only one profile is taken at a time. The thread may hold it
+longer than the request is open: if the client disconnects, the thread still completes a formatting that has begun.
 """
 
 

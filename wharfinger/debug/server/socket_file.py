@@ -113,7 +113,7 @@ def _remove_stale(path: Path) -> None:
         remedy = (
             f"unset {SOCKET_VARIABLE}, which names it"
             if by_variable
-            else "give this one its own --state-dir or --socket"
+            else "start this daemon with another --state-dir or --socket"
         )
         raise DebugSocketError(f"another daemon answers on {path}; stop it, or {remedy}")
     path.unlink()

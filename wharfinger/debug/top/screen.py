@@ -20,7 +20,7 @@ from wharfinger.runtime.daemon_details import DaemonSnapshot
 
 _GAP: Final = "  "
 _LATE_S: Final = 5.0
-"""The age in seconds from which an answer of the daemon is marked as late."""
+"""An answer of the daemon is marked as late if it is at least this old, in seconds."""
 _LEAST_AGE_S: Final = 1.0
 """A failure that lasts at least this long is shown with its duration."""
 

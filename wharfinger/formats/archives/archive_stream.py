@@ -18,7 +18,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _OTHER_MAGIC: Final = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _RATIO_FREE: Final = 1024 * 1024
-"""The output size in bytes up to which no ratio is checked. A small output does no harm, even if its ratio is high."""
+"""The output size, in bytes, up to which the compression ratio is not checked. A small output does no harm at any ratio."""
 
 
 class Readable(Protocol):

@@ -26,7 +26,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
 
 MAX_STEPS: Final = 10_000
-"""The library's own limit on the steps of all loops in one evaluation; it cannot be changed."""
+"""The CEL library's limit on the steps of all loops in one evaluation. Callers of the library cannot change it."""
 
 _EXTENSIONS: Final = ("lists", "sets", "math", "optional", "two-var-comprehensions", "encoders", "bindings")
 _SELF_TYPES: Final = {"string": "string", "boolean": "bool", "array": "list<dyn>", "object": "map<string, dyn>"}

@@ -180,7 +180,7 @@ FUNCTIONS: Final[tuple[Overload, ...]] = (
     _member("string", cel_network.escaped_path, "getEscapedPath", _TAGGED),
     _member("map<string, list<string>>", cel_network.query, "getQuery", _TAGGED),
 )
-"""The functions that are always added to the library's own."""
+"""The functions that are always added to those of the CEL library."""
 
 INDEXES: Final[tuple[Overload, ...]] = (
     *(_member("int", index_of, "indexOf", _LIST, kind) for kind in _KINDS),
@@ -211,10 +211,11 @@ STRING_FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("join", "string", (_LIST, "string")),
     ("format", "string", ("string", _LIST)),
 )
-"""The library's string functions other than those in INDEXES: name, result, parameters.
+"""The string functions of the CEL library, except those in INDEXES. Each entry has the name of the function, the type of its
+result, and the types of its parameters.
 
-INDEXES replace a part of the library's extension ``strings``, so with INDEXES this extension is not loaded. Then each of these
-functions is added as a call to the library's own function.
+The functions in INDEXES replace a part of the library's extension ``strings``. If they are used, this extension is not loaded,
+and each function of this table is added as a call to the library's own function.
 """
 
 MATCHES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
@@ -222,4 +223,6 @@ MATCHES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("findAll", "list<string>", ("string", "string")),
     ("findAll", "list<string>", ("string", "string", "int")),
 )
-"""Functions on regular expressions, matched by the library's own engine, which is linear."""
+"""Functions on regular expressions. Each entry has the name of the function, the type of its result, and the types of its
+parameters. The CEL library's own engine matches the expressions, in linear time.
+"""

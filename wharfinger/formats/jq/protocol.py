@@ -25,7 +25,7 @@ from wharfinger.formats.frames import MAX_FRAME_BYTES, FrameError
 from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json, find_list, need_str
 
 _WHOLE: Final = 2.0**63
-"""Whole floats of this magnitude or more stay floats, because Go does not write them as integers either."""
+"""The magnitude from which a float without a fraction is not written as an integer. Go does not write it as one, either."""
 
 
 class JqProtocolError(FrameError):

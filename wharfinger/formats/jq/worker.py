@@ -38,7 +38,9 @@ from wharfinger.formats.json.value import canonical_json, decode_json
 from wharfinger.formats.worker_limits import allow_cpu_time, limit_process
 
 CPU_S: Final = 30
-"""The limit of CPU time for one request, in seconds; it is far above the wall-clock time that the pool allows."""
+"""The limit of CPU time for one request, in seconds. It is far above the pool's own time limit, because it is only for workers
+whose daemon was killed.
+"""
 ANSWER_BYTES: Final = 16 * 1024 * 1024
 """The largest size of all results of one request, in bytes; larger results are refused without being sent."""
 PROGRAMS_KEPT: Final = 256

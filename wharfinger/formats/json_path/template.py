@@ -20,7 +20,7 @@ _QUOTED: Final = re.compile(r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote))[^\
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _MOST_RANGES: Final = 8
-"""The largest number of ranges that are nested in each other."""
+"""The largest depth to which ranges can be nested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ from wharfinger.formats.redaction.redaction_text import MARK, TextRedactor
 from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be_a_reference
 
 RedactPath: TypeAlias = tuple[str | int, ...]
-"""Keys and indexes from the root; ``"*"`` matches every key or item of one level."""
+"""The path of a value to redact: the keys and indexes that lead to it from the root. ``"*"`` matches all keys or indexes of a
+level.
+"""
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_FIELDS: Final = frozenset({"data", "stringData"})

@@ -29,7 +29,7 @@ MAX_ALL_BRANCHES: Final = 5_000
 """The largest number of schemas in all allOf, anyOf and oneOf of a document together."""
 
 ValuePath: TypeAlias = tuple[str | int, ...]
-"""Keys and indexes from the root."""
+"""The path of a value in a document: the keys and indexes that lead from the root to the value."""
 
 _MAPS: Final = frozenset({"properties", "patternProperties"})
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})

@@ -22,7 +22,9 @@ from wharfinger.formats.schemas.problems import Finding, problem_of, types_sente
 from wharfinger.formats.schemas.work import WorkError
 
 MAX_WORK: Final = 500_000
-"""The most keywords, members and items that jsonschema may check. That takes half a second; a value of 1 MB needs much less."""
+"""The limit on the keywords, members and items that jsonschema may check. This number of checks takes half a second; a value
+of 1 MB needs far fewer.
+"""
 
 _MAX_ALTERNATIVES: Final = 3
 

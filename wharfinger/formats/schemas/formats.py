@@ -98,7 +98,7 @@ NUMBER_BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-"""The least and the greatest number of a format."""
+"""The smallest and the largest number that each numeric format allows."""
 
 
 @cache

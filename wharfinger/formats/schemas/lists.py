@@ -31,7 +31,9 @@ LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 MAX_CHECKED: Final = 200_000
-"""The most parts of a value that are checked (items of sets and maps count twice). Such a check takes less than half a second."""
+"""The largest number of parts of a value that are checked; items of sets and maps count twice. A check of so many parts takes
+less than half a second.
+"""
 
 
 def has_list_types(schema: JsonObject, *, what: str) -> bool:

@@ -18,7 +18,7 @@ from wharfinger.formats.schemas.problem import Problem
 _LONGEST: Final = 80
 _LISTED: Final = 12
 _MATCHED: Final = 500
-"""The most known names that are compared with an unknown name, to suggest a similar name."""
+"""The maximum number of known names that are compared with an unknown name to find a similar one for the message."""
 
 _TYPE_NAMES: Final = {
     "string": "a string",

@@ -12,7 +12,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.document import item_schema
 
 Part: TypeAlias = tuple[str | int, JsonValue, JsonObject | None]
-"""The name of a member or the index of an item, the part itself, and its schema (None if there is none)."""
+"""A part of a value: the name of a member or the index of an item, the member or the item, and its schema (None if none)."""
 
 
 def parts(schema: JsonObject | None, value: JsonValue) -> Iterator[Part]:

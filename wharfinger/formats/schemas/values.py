@@ -16,7 +16,7 @@ from wharfinger.formats.schemas.work import Work, WorkError
 MAX_NODES: Final = 500_000
 """The most JSON values in a result. A limit is needed, because a default in every item of a long list can multiply the size."""
 MAX_SEARCHED: Final = 500_000
-"""The most steps of a search for secrets. So many steps take less than half a second."""
+"""The limit on the steps of one search for secrets. A search with this number of steps takes less than half a second."""
 
 _OBJECT_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 

@@ -21,7 +21,7 @@ MAX_PLACES: Final = 100_000
 MAX_LEVELS: Final = 100
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _NO_KEY: Final = "?"
-"""A stand-in for a key that is a list or a mapping, which JSON cannot have."""
+"""The text that replaces a YAML key that is a list or a mapping, because a key in JSON can only be a string."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path of a value: the keys and indexes that lead to it from the root of the document."""

@@ -77,7 +77,7 @@ _INT: Final = re.compile(
 _SIGNED_BINARY: Final = re.compile(r"0b(?P<sign>[-+])(?P<digits>[01]+)", re.ASCII)
 _BASES: Final = {"x": 16, "b": 2, "o": 8, "c": 8, "d": 10}
 _MOST_DIGITS: Final = 64
-"""The most digits that are converted: in any base, a number with more digits needs more than 64 bits."""
+"""The largest number of digits that are converted. A number with more digits needs more than 64 bits in every base."""
 
 
 def is_text(text: str) -> bool:

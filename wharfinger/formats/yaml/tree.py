@@ -153,7 +153,7 @@ class TreeBuilder:
         if tag not in {None, "!", CORE + name}:
             raise Refused(f"tag {shown_tag(str(tag))!r} on a {'mapping' if name == 'map' else 'list'}; remove the tag")
         if self._wants_key():
-            raise Refused("a key is a list or a mapping; keys are strings")
+            raise Refused("a key is a list or a mapping, but only a string can be a key")
         if len(self._stack) >= self._limits.max_depth:
             raise Refused(f"nested deeper than {self._limits.max_depth} levels")
         opened = _Open(container, anchor, self._nodes, self._characters)
@@ -184,11 +184,11 @@ class TreeBuilder:
         if anchor is None:
             raise Refused(f"no anchor &{name} before *{name}")
         if isinstance(anchor, _Open):
-            raise Refused(f"*{name} is inside the value it names")
+            raise Refused(f"the alias *{name} is inside the value of the anchor &{name}")
         self._charge(anchor.nodes, anchor.characters)
         if self._wants_key():
             if anchor.scalar is None:
-                raise Refused("a key is a list or a mapping; keys are strings")
+                raise Refused("a key is a list or a mapping, but only a string can be a key")
             self._put_key(as_key(anchor.scalar))
             return
         if len(self._stack) + anchor.height > self._limits.max_depth:
@@ -257,7 +257,9 @@ def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonO
 
 
 def _copy(value: JsonValue) -> JsonValue:
-    """Copy a value deeply. Recursion is safe, because every anchored value is within the depth limit."""
+    """Copy the value of an anchor deeply, for an alias to it. Recursion is safe, because the value was read within the depth
+    limit.
+    """
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):

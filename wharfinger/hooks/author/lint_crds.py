@@ -24,13 +24,14 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""Parts of a version that a server reports as if they were directly below ``spec``, if they are the same in all versions.
+"""Parts of a version. If such a part is the same in all versions, a server reports errors in it as if the part were directly
+below ``spec``.
 
 The keys are the names below ``spec``, and the values are the names in a version.
 """
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
-"""A function that returns the fields of a new definition that a server would refuse, each with the reason."""
+"""A function that takes a new definition, and returns the fields that a server would refuse, each with the reason."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
 """A name in brackets. A server's path has the form ``properties[spec]``, but :meth:`Lines.named` expects
@@ -62,7 +63,7 @@ def _of_document(document: JsonValue, lines: Lines, name: str, refused: RefusedF
     if not isinstance(kind, str) or not isinstance(version, str):  # package check has reported this
         return
     if kind != KIND:
-        why = f"{kind} is not a {KIND}, but it is applied before everything else anyway"
+        why = f"{kind} is not a {KIND}, but it is applied before all other objects, because it is in crds/"
         yield finding(name, lines.of(("kind",)), Severity.WARNING, why)
     elif version != API_VERSION:
         why = f"apiVersion: {version} is not served by any supported Kubernetes; write {API_VERSION}"

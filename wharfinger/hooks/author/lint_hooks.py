@@ -93,7 +93,10 @@ def _unread_snapshots(printed: Printed) -> Iterator[LintFinding]:
     for key in ("kubernetes", "schedule", VALIDATING, MUTATING, CONVERSION):
         for number, binding in enumerate(find_list(printed.document, key)):
             if find_list(binding, "includeSnapshotsFrom"):
-                why = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless a file it sources does); leave it out"
+                why = (
+                    "includeSnapshotsFrom: the hook reads no snapshots; remove the field, unless a file that the hook "
+                    "sources does"
+                )
                 yield printed.at((key, number, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 
@@ -189,7 +192,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         where: Place = ("kubernetes", number)
         name = find_str(binding, "name", default="kubernetes")
         if _is_silent(config.kubernetes[number]) and name not in included and not _has_all_snapshots(config):
-            why = f"no event runs the hook for {name!r}, and no binding includes its snapshot: watching it is useless"
+            why = f"the binding {name!r} is useless: no event of it runs the hook, and no binding includes its snapshot"
             yield printed.at(where, Severity.WARNING, why)
     for key in ("kubernetes", "schedule"):
         for number, binding in enumerate(find_list(printed.document, key)):
@@ -209,7 +212,7 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
         if name in seen:
             yield printed.at(path, Severity.WARNING, f"includeSnapshotsFrom: {name!r} is listed twice")
         elif name in grouped:
-            why = f"includeSnapshotsFrom: {name!r} is in group {group!r} and included anyway; leave it out"
+            why = f"includeSnapshotsFrom: {name!r} is already included by the group {group!r}; remove it from the list"
             yield printed.at(path, Severity.WARNING, why)
         seen.add(name)
     watched = key == "kubernetes" and isinstance(number, int)

@@ -20,7 +20,7 @@ PACKAGE: Final = "."
 """The file of a finding that does not concern a particular file."""
 MAX_MESSAGE: Final = 1_000
 PLACE: Final = re.compile(r"^line (\d+)(?:, column \d+)?:? ?")
-"""The beginning of the messages of the YAML reader."""
+"""The place in a file, with which each message of the YAML reader begins."""
 _LAST_STEP: Final = re.compile(r"(?:\.[^.\[\]]*|\[[^\[]*\]|^[^.]*|.)\Z", re.DOTALL)
 _TEMPLATE: Final = re.compile(r"\b((?:charts/[^/\s:]+/)*templates/[^\s:)]+):(\d+)")
 

@@ -143,7 +143,8 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
     namespaces = _namespaces(item, problems, where)
     if (wanted := len(names or ("",)) * len((namespaces and namespaces.names) or ("",))) > MAX_WATCHES:
         problems.add(
-            f"{where}: {wanted} watches, one for each name in each namespace, are more than {MAX_WATCHES}; select with labels"
+            f"{where}: it needs {wanted} watches, one for each name in each namespace; the limit is {MAX_WATCHES}; select with "
+            "labels instead"
         )
     return KubernetesBinding(
         name=_name(item, "kubernetes"),

@@ -13,9 +13,11 @@ from wharfinger.hooks.config.bindings import HookPool, HookScope
 from wharfinger.hooks.config.shapes import Flag, Forbidden, ListOf, MapOf, Record, Shape, Text, Whole
 
 MAX_BINDINGS: Final = 256
-"""The limit for bindings of one kind in one hook: each binding costs a watch, an entry in the schedule, or a webhook."""
+"""The limit on the bindings of one kind in one hook. It is needed, because each binding costs a watch, an entry in the
+schedule, or a webhook.
+"""
 MAX_NAMES: Final = 100
-"""The limit for the names in one ``matchNames``: each name costs a watch."""
+"""The limit on the number of names in one ``matchNames``. There is a limit, because each name needs a watch of its own."""
 MAX_RULES: Final = 100
 """One limit for several lists: the rules and the match conditions of one webhook, the API groups, API versions and resources of
 one rule, and the conversions of one binding.

@@ -87,8 +87,8 @@ class Containment:
         if self.users is not None or (self.sandbox is not None and os.geteuid() != 0):
             return ""
         if os.geteuid() == 0:
-            return "hooks run as root, whose processes the kernel does not count; give them users of their own"
-        return "hooks run as the daemon's user, whose other processes count too; give them a sandbox"
+            return "hooks run as root, and the kernel does not limit the number of root's processes; use --hook-users"
+        return "hooks run as the daemon's user, so the limit would also count this user's other processes; use --hook-sandbox"
 
 
 NO_CONTAINMENT: Final = Containment()

@@ -23,7 +23,7 @@ from wharfinger.process.environment import child_environment
 KUBECONFIG: Final = "KUBECONFIG"
 HOME: Final = "HOME"
 NO_HOME: Final = "/nonexistent"
-"""The home of a program without a folder of its own, such as a hook that prints its configuration."""
+"""The value of HOME for a program that has no folder of its own, such as a hook that only prints its configuration."""
 PASSED: Final = (
     "PATH",
     "LANG",

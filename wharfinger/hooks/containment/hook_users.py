@@ -36,7 +36,7 @@ PUBLIC_FOLDERS: Final = tuple(
 )
 """The folders in which every user may write."""
 TREES: Final = Path("store", "trees")
-"""The folder below the state folder that has one folder for each package (``wharfinger/packages/store/disk_store.py``)."""
+"""The path, in the state folder, of the folder with one subfolder for each package (`wharfinger.packages.store.disk_store`)."""
 _SWEEP_S: Final = 5.0
 _REAPED_S: Final = 2.0
 _AGAIN_MS: Final = 20
@@ -61,7 +61,7 @@ class HookUsers:
     def __init__(self, first: int, last: int) -> None:
         """Raise ValueError for a range that is empty or contains root."""
         if not 0 < first <= last:
-            raise ValueError(f"{first}-{last} is not a range of users")
+            raise ValueError(f"{first}-{last} is not a range of users: expected 0 < first <= last")
         self.first = first
         self.last = last
         self._free = deque(range(first, last + 1))

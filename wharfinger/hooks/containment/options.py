@@ -151,7 +151,7 @@ def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
             for found in _SUBORDINATE.finditer(table.read_text(errors="replace")):
                 begin, count = int(found["first"]), int(found["count"])
                 if begin <= last and first < begin + count:
-                    yield max(first, begin), f"among those that {table} gives to {found['owner']}"
+                    yield max(first, begin), f"among the IDs that {table} gives to {found['owner']}"
 
 
 def _users(text: str) -> tuple[int, int]:

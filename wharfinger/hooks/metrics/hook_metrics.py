@@ -19,11 +19,11 @@ from wharfinger.hooks.metrics.run_metrics import RUN_METRICS, HookRunSample, Run
 from wharfinger.hooks.metrics.store import MetricLimits, MetricStatistics, MetricStore, Refused
 
 GLOBAL: Final = "global"
-"""The value of ``package`` that stands for the global hooks, which belong to no package. Their series have no label for the
-package.
+"""The name that stands for a package in the metrics of global hooks, which belong to no package. The series of these metrics
+have no label for the package.
 """
 MAX_WARNINGS: Final = 20
-"""The limit for warnings of one run."""
+"""The limit on the number of warnings about the metrics of one run of a hook."""
 
 SERIES: Final = Description(
     "wharfinger_hook_metric_series", MetricKind.GAUGE, "Number of series that hooks publish on /metrics/hooks."

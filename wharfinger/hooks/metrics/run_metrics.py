@@ -17,9 +17,9 @@ from wharfinger.formats.histogram import Histogram
 MAX_ROWS: Final = 500
 MAX_PACKAGE_ROWS: Final = 50
 OTHERS: Final = "(others)"
-"""The name of the hook in the common row."""
+"""The hook's name in the row that counts all runs beyond the limit on rows."""
 BUCKETS: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
-"""The bounds of the buckets, in seconds."""
+"""The upper bounds of the buckets of each histogram, in seconds."""
 LABELS: Final = ("module", "namespace", "hook", "binding", "queue")
 
 

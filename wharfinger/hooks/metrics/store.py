@@ -62,9 +62,9 @@ class MetricLimits:
     bytes: int = 16 * 1024 * 1024
     labels: int = 32
     name: int = 200
-    """The most characters that the name of a metric, label or group may have."""
+    """The maximum number of characters in the name of a metric, label or group."""
     value: int = 1_000
-    """The most characters that the value of a label may have."""
+    """The maximum number of characters in the value of a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Series:
     text: str
     """The series' own labels as text."""
     samples: int
-    """The number of lines of the series."""
+    """The number of lines that the series has in the output. A histogram has several lines."""
     width: int
     """The number of bytes of the label values, in all lines of the series."""
 
@@ -140,7 +140,7 @@ class MetricStore:
         self._limits = limits
         self._packages: dict[str, _Package] = {}
         self._families: dict[str, dict[str, _Family]] = {}
-        """The families by name, then by package."""
+        """The metric families: for each name of a family, one family for each package that publishes it."""
         self._kinds: dict[str, MetricKind] = {}
         self._owners: dict[str, str] = {}
         """For each name that the samples of a published family may have: the name of this family."""
@@ -340,7 +340,7 @@ def _published(operation: Publication, before: float | Histogram | None) -> floa
                 raise Refused(f"{operation.name}: a counter cannot decrease")
             counted = int(operation.value) + (0 if before is None or isinstance(before, Histogram) else int(before))
             if counted > MAX_COUNTER:
-                raise Refused(f"{operation.name}: it would be over {MAX_COUNTER}")
+                raise Refused(f"{operation.name}: the counter would exceed {MAX_COUNTER}")
             return counted
         case _:
             assert_never(operation)

@@ -37,8 +37,8 @@ _CACHE_BYTES: Final = 8 * 1024 * 1024
 _CACHE_ENTRIES: Final = 4_096
 _BLOCK: Final = 1024 * 1024
 _ADVICE: Final = (
-    "; files declared in batchHooks, and compiled files without an extension, are treated as several hooks in one executable; "
-    "if the file answers --config, give its name an extension"
+    "; a file that batchHooks names, or a compiled file without an extension, must print its hooks for `hook config`; "
+    "if it is a single hook and answers --config, give its name an extension"
 )
 
 

@@ -171,7 +171,8 @@ class _Asking:
             if answer is None:
                 raise HookError(
                     file.name,
-                    f"cannot get its configuration: the hooks of its package did not all print theirs within {DISCOVERY_S:g} s",
+                    "cannot get its configuration: not all hooks of the package printed their configurations within "
+                    f"{DISCOVERY_S:g} s",
                     transient=True,
                 )
             if isinstance(answer, HookError):

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 OnEvent: TypeAlias = Callable[[PackageHooks, Inbox], None]
 """A callback that gets the inbox of a hook after an occurrence (an event or a tick) was added to it."""
 OnTick: TypeAlias = Callable[[str], None]
-"""A callback that gets a crontab that is due."""
+"""A callback that gets a crontab each time it is due."""
 
 
 @dataclass(slots=True)

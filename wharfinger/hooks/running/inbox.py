@@ -27,7 +27,7 @@ from wharfinger.hooks.watching.monitor_backlog import Change, reduced
 from wharfinger.hooks.watching.monitor_core import MonitorEvent
 
 LIMIT: Final = 1_000
-"""The number of occurrences that may wait before they are reduced."""
+"""The number of waiting occurrences above which those are dropped that later occurrences make superfluous."""
 
 
 @dataclass(frozen=True, slots=True)

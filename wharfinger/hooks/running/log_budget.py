@@ -13,7 +13,9 @@ BURST_CHARS: Final = 1024 * 1024
 LINES_PER_S: Final = 2.0
 CHARS_PER_S: Final = 2048.0
 OPEN_AGAIN: Final = 0.1
-"""The fraction of each bucket that must be refilled before lines are logged again."""
+"""The fraction of both token buckets (for lines and for characters) that must be refilled before lines are logged again, once a
+bucket was empty.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ class _Patcher:
                 metadata = find_object(obj, "metadata")
             await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
         except NotFoundError as error:
-            raise ConflictError(409, "Conflict", f"{error.message}; the object existed a moment ago") from error
+            raise ConflictError(409, "Conflict", f"{error.message}; the object was deleted meanwhile") from error
 
     async def _delete(self, operation: Delete) -> None:
         key = await self._key(operation.target)

@@ -34,7 +34,10 @@ def pack(run: HookRun, folder: RunFolder) -> PodRun:
     try:
         program = run.executable.relative_to(run.cwd)
     except ValueError as error:
-        why = f"expected its program below {run.cwd.name}, found {run.executable}; leave workerPool out"
+        why = (
+            f"expected its program below the folder {run.cwd.name}, because a pod gets only this folder, found "
+            f"{run.executable}; remove workerPool from its configuration"
+        )
         raise HookError(run.name, why) from error
     files = {**{name: file for name, file in folder.inputs().items() if name != KUBECONFIG}, **folder.outputs()}
     buffer = io.BytesIO()
@@ -121,7 +124,7 @@ def _program_files(run: HookRun) -> Iterator[Path]:
                 if size > MAX_PROGRAM_BYTES or count > MAX_PROGRAM_FILES:
                     why = (
                         f"expected at most {MAX_PROGRAM_BYTES} bytes in {MAX_PROGRAM_FILES} files in its folder, found more; "
-                        "move the hook to a folder of its own, or leave workerPool out"
+                        "move the hook to a folder of its own, or remove workerPool from its configuration"
                     )
                     raise HookError(run.name, why)
                 yield path

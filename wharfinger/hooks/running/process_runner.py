@@ -162,7 +162,7 @@ class ProcessHookRunner:
             if there:
                 await self._remove(folder, cell)
         for fault in results.faults:
-            lines.note(f"not read after the failure: {fault}")
+            lines.note(f"the hook failed, and one of its results cannot be read: {fault}")
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
 
     def _make(self, folder: RunFolder, run: HookRun, kubeconfig: bytes) -> None:

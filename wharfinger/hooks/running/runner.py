@@ -67,9 +67,9 @@ class HookRun:
     traceparent: str = ""
     """The span of this run for the hook's own traces (W3C Trace Context); "" if there are no traces."""
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """A callback for each line that this run prints, with its indentation, as soon as it is complete; must not block."""
+    """A callback that gets each complete line of the run's output, including the indentation; it must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
-    """A callback for each record: a line, or the lines that form one JSON object; must not block."""
+    """A callback that gets each record of the output: a line, or the lines that form one JSON object; it must not block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,12 @@ from wharfinger.kube.json_patch import apply_json_patch, list_index, value_at
 
 MAX_STORED: Final = 10_000
 MAX_IN_LIST: Final = 100
-"""The limit of operations in one list that are kept one by one."""
+"""The largest number of operations on one list that are kept. If there are more, one operation that sets the whole list
+replaces them.
+"""
 
 FLAG_SUFFIX: Final = "Enabled"
-"""The suffix of ``/<moduleName>Enabled``, with which a global hook enables or disables a Module."""
+"""The suffix of the path ``/<moduleName>Enabled``. A global hook enables or disables a Module with a patch of this path."""
 _FLAG_TEXTS: Final = ("true", "false")
 
 _Path: TypeAlias = tuple[str, ...]
@@ -44,7 +46,8 @@ class ValuesPatchError(FormatError):
 
 
 def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str, flags: bool = False) -> JsonObject:
-    """Apply ``patch``. The patch may write only below ``/<root>`` and, if ``flags`` is true, to ``/<moduleName>Enabled``.
+    """Apply ``patch``. The patch may write only to ``/<root>`` and below. If ``flags`` is true, it may also write to
+    ``/<moduleName>Enabled``.
 
     Raises ValuesPatchError.
     """

@@ -64,7 +64,7 @@ LIST_FILTERS: Final = 8
 """The number of objects of the first list that are filtered at the same time."""
 
 PLAIN: Final = 64
-"""The number of changes that may wait for the filter with uncompressed objects. While more changes wait, the objects of new
+"""The number of changes that can wait for the jq filter before memory is saved: while more changes wait, the objects of new
 changes are compressed."""
 
 _VERBS: Final = {
@@ -89,7 +89,7 @@ class MonitorStatistics:
     modified: int
     deleted: int
     cleaned: int
-    """The number of times that the table became empty, because its last object was deleted."""
+    """The number of times that the last remaining object of the table was deleted."""
     dropped: int
     last_error: str
 

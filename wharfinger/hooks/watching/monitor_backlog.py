@@ -21,7 +21,7 @@ from wharfinger.hooks.config.bindings import WatchVerb
 from wharfinger.kube.resource import ObjectKey
 
 LIMIT: Final = 1_000
-"""The number of changes that may wait before they are reduced."""
+"""If more changes than this wait, they are reduced: at most two changes of each object are left."""
 
 Payload = TypeVar("Payload")
 

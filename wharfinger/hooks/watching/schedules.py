@@ -101,7 +101,9 @@ class Schedules:
         """
         now = self._utc()
         if now < self._looked_at - SET_BACK:
-            log.warning("the clock was set back from %s to %s: schedules continue from there", self._looked_at, now)
+            log.warning(
+                "the clock was set back from %s to %s; schedules continue from the new time", self._looked_at, now
+            )
             for crontab, entry in list(self._entries.items()):
                 self._put_off(crontab, entry, _after(entry.cron, now))
         self._looked_at = now

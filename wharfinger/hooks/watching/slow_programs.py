@@ -11,7 +11,7 @@ REFUSED_S: Final = 60.0
 KEPT: Final = 1_024
 
 OwnedProgram: TypeAlias = tuple[str, str]
-"""The owner of a request, and its program."""
+"""A jq program, after the owner that requested its run."""
 
 
 @dataclass(slots=True)

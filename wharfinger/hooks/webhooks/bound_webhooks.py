@@ -41,7 +41,7 @@ class BoundWebhooks:
     validating: tuple[AdmissionWebhook, ...] = ()
     mutating: tuple[AdmissionWebhook, ...] = ()
     conversions: Mapping[str, Conversions] = field(default_factory=dict)
-    """The conversions by the name of the CRD."""
+    """The conversions of custom resources, by the name of their CRD."""
     namespace: str | None = None
 
     def __bool__(self) -> bool:
@@ -71,13 +71,13 @@ def _admission(hooks: Sequence[Hook], key: str, namespace: str | None) -> Iterat
             webhook = safe_name(binding.name)
             if not webhook or webhook in taken:
                 other = (
-                    f"the name of a webhook in {taken[webhook].name} has the same form in URLs"
+                    f"in URLs, it would equal the name of a webhook of {taken[webhook].name}"
                     if webhook
                     else "it has no ASCII letters or digits"
                 )
                 raise _refused(hook, f"{key}.name is invalid: {binding.name[:80]!r}: {other}; choose another name")
             if namespace is not None and any(rule.scope == _CLUSTER for rule in binding.rules):
-                why = "an Application's hooks judge only objects of its namespace; use Namespaced, or install a Module"
+                why = "hooks of an Application judge only objects in its namespace; write Namespaced, or use a Module"
                 raise _refused(hook, f"{key}.rules.scope is invalid: {_CLUSTER}: {why}")
             taken[webhook] = hook
             yield AdmissionWebhook(hook, binding, webhook)

@@ -40,7 +40,7 @@ LABEL: Final = "wharfinger.dev/hooks"
 LABELLED: Final = "webhooks"
 """The value of LABEL on every webhook configuration, and on every CRD whose custom resources a package converts."""
 PACKAGE_ANNOTATION: Final = "wharfinger.dev/webhooks-of"
-"""The annotation on the objects with the label LABEL that contains the name of the package."""
+"""The annotation that contains the name of the package, on each object with the label LABEL."""
 NAME_PREFIX: Final = "wharfinger-hooks-"
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 REVIEW_VERSIONS: Final = ("v1",)

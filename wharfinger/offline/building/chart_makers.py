@@ -14,7 +14,7 @@ from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.render_entry import pack_value, unpack_value
 
 FORMAT: Final = 1
-"""The version of keys and entries. Raise it if their meaning changes; then old entries are not found."""
+"""The version of the cache's format. Raise it if the meaning of keys or entries changes; then older entries are not found."""
 _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?\Z")
 
 

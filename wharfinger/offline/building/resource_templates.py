@@ -66,7 +66,7 @@ class EngineTemplates:
         """Execute each template for each input. Raises TemplateError."""
         engine = self._engine
         if engine is None or not engine.versions.has_templates:
-            found = "there is none" if engine is None else "this one is too old for templates"
+            found = "there is none" if engine is None else "the present one is too old for templates"
             raise EngineMissingError(
                 f"a ResourceSet needs the chart engine, and {found}; build it with `make engine`, and put it on PATH or "
                 "name it with --engine"

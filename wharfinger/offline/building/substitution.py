@@ -17,7 +17,7 @@ from wharfinger.formats.yaml.writer import write_yaml
 
 OPT_OUT: Final = "kustomize.toolkit.fluxcd.io/substitute"
 MAX_DEPTH: Final = 10
-"""The largest depth of expressions in the defaults of other expressions."""
+"""The largest depth to which an expression may be nested in the default values of other expressions."""
 MAX_TEXT: Final = 16 * 1024 * 1024
 """The largest number of characters that expressions may add to one manifest."""
 _NAME: Final = re.compile(r"[_A-Za-z][_A-Za-z0-9]*")

@@ -21,7 +21,7 @@ from wharfinger.offline.store.store import ObjectStore, Stored
 from wharfinger.runtime.fixpoint.model import Id
 
 BUILDERS: Final = (ARGO_APPLICATION, ARTIFACT_GENERATOR, FOLDER, KUSTOMIZATION)
-"""The kinds whose objects build files."""
+"""The kinds of nodes that build files of the tree, such as a Flux Kustomization."""
 
 
 def files_of(stored: Stored, tree: Tree) -> frozenset[str]:

@@ -148,7 +148,7 @@ class Gate:
         if declared is not None:
             builders = builders_of(need.id, self.store, self.tree)
             if not builders:
-                return f"{message}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
+                return f"{message}: {declared.place} declares it, but nothing builds that file; list it in a kustomization.yaml"
             named = shown(builders[0])
             if self.store.status(builders[0]).state is State.SKIPPED:
                 return f"{message}: {declared.place} declares it, but {named}, which builds that file, is skipped"

@@ -80,9 +80,9 @@ class _Fetched:
     folder: Path
     digest: str
     root: Path
-    """The paths of the values files are relative to this folder."""
+    """The folder to which the paths of the values files are relative."""
     own: Path
-    """The folder of the chart in its source, without dependencies that were fetched for it."""
+    """The folder of the chart in its source. Dependencies that were fetched for the chart are not in this folder."""
 
 
 class HelmReleaseController:

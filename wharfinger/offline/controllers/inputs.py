@@ -15,7 +15,7 @@ from wharfinger.offline.store.store import Stored
 from wharfinger.runtime.fixpoint.model import Id
 
 _ORDER_ONLY = frozenset({HELM_RELEASE, KUSTOMIZATION, ARGO_APPLICATION})
-"""The kinds that a release only names in ``dependsOn``, without reading them."""
+"""The kinds of objects for which a release only waits, because its ``dependsOn`` names them. It does not read their content."""
 
 
 def inputs_digest(run: RunContext, stored: Stored, gate: Gate, more: Iterable[JsonValue]) -> str:

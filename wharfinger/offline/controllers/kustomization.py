@@ -145,7 +145,7 @@ class FolderController:
     async def reconcile(self, stored: Stored, gate: Gate) -> NodeResult:
         """Build one folder. Raises ReconcileError."""
         if gate.level is not Level.NONE:
-            raise AssertionError("a folder was judged for missing ids, although it needs none")
+            raise AssertionError("a folder depends on nothing, so it must not run at a stricter level")
         folder = self._run.tree.root / stored.id.name
         try:
             if not await trio.to_thread.run_sync(has_kustomization, folder):

@@ -28,7 +28,7 @@ class Problem:
     place: Place
     message: str
     is_limit: bool = False
-    """True if the file is too large; such a file cannot be built either."""
+    """True if the problem is that the file is too large. Then it cannot be built either."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"

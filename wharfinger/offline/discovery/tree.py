@@ -42,7 +42,7 @@ from wharfinger.packages.files.disk_files import read_start
 from wharfinger.runtime.fixpoint.model import Id
 
 BOOTSTRAP_SOURCE: Final = Id(GIT_REPOSITORY, "flux-system", "flux-system")
-"""The source of a cluster's own tree, by the name that ``flux bootstrap`` gives it."""
+"""The source from which a cluster gets its own tree. ``flux bootstrap`` gives this name to the source."""
 _DEFAULT_BRANCHES: Final = ("main", "master")
 ANYWHERE: Final = Path("/")
 _Builder: TypeAlias = KustomizationFolder | ArgoFolder | CopiedFolder
@@ -120,7 +120,7 @@ class _Scan:
     problems: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     lists: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The folders and files that each ``kustomization.yaml`` lists, by its folder."""
+    """The folders and files that each ``kustomization.yaml`` lists. The key is the folder with the ``kustomization.yaml``."""
 
     @property
     def listed(self) -> set[str]:

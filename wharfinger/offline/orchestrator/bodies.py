@@ -69,15 +69,15 @@ class TreeBodies:
         self.made: dict[Id, MadeObjects] = {}
         self.reads: dict[Id, tuple[Id, ...]] = {}
         self.places: dict[Id, Place] = {}
-        """The places of causes, by the ids of the failed objects. It has only objects that failed because of something in
-        another place.
+        """The places of the causes of failures, by the ids of the failed objects. An object is left out if the cause is in the
+        place of the object itself.
         """
         self._tree = tree
         self._store = store
         self._controllers = controllers
         self.progress = progress or RunProgress()
         self.world = world
-        """The engine's `World` in the current convergence; each convergence has its own."""
+        """The `World` through which events from outside reach the engine. It is replaced before each run of the engine."""
         self._loops: dict[Id, tuple[Id, ...]] = {}
         self._kept = set(SCHEDULABLE | DATA)
         """The kinds of rendered objects that are put into the store. Objects of other kinds are only output, until a node names

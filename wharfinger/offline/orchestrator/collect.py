@@ -157,7 +157,7 @@ def _warnings(manifests: dict[Id, tuple[Manifest, ...]], bodies: TreeBodies) -> 
         counts = Counter(manifest.id for manifest in several_made)
         for who, count in sorted(counts.items()):
             if count > 1:
-                yield Notice(f"made {count} times by {shown(producer)}; the first object counts", who)
+                yield Notice(f"built {count} times by {shown(producer)}; only the first object is used", who)
         for manifest in several_made:
             if producer not in producers.setdefault(manifest.id, []):
                 producers[manifest.id].append(producer)

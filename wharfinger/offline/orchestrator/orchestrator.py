@@ -87,8 +87,8 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 MAX_REFIRES: Final = 32
-"""The largest number of calls of `ObjectStore.refire` for one node that have an effect in one run. The fixpoint engine limits
-the reruns of a node because of changes to the same number.
+"""In one run, only this many calls of `ObjectStore.refire` for a node make it run again; the next call makes it fail. In the
+fixpoint engine, the default limit on reruns that are caused by changes is the same.
 """
 
 
@@ -109,12 +109,12 @@ class Config:
     applications_reach_cluster: bool = False
     """True if the objects are meant for a daemon with ``--application-scope cluster``."""
     repository: Repository | None = None
-    """The git repository of the tree; None: the repository at the root."""
+    """The git repository to which the tree belongs; None: the git repository in the root folder."""
     limit: Path | None = None
     """The folder in which all files that kustomizations load must lie; None: the folder of the git repository, else the root."""
     others: tuple[Path, ...] = ()
     pack: tuple[Path, ...] = ()
-    """The paths whose pack of cache entries (``tree_packs.py``) is used; if empty, the paths of the tree.
+    """The paths that identify the pack of cache entries (``tree_packs.py``) to use. If empty, the paths of the tree are used.
 
     Several versions of a tree can share a pack.
     """

@@ -15,7 +15,7 @@ from wharfinger.runtime.fixpoint.model import Id
 _T = TypeVar("_T")
 
 FILES: Final = "Files"
-"""The kind of a producer that is a file. The objects of such a file are loaded without a build."""
+"""The kind of a producer's id if the producer is a file, so that its objects are loaded without a build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class Result:
     failed: Mapping[Id, Failure]
     """Every failure, primary and derived."""
     orphans: Mapping[Id, Place]
-    """Nodes in files that no build reads, although the files lie below a built folder; each node with its place."""
+    """Nodes that no build reads, although their files lie below a folder that is built; each node with its place."""
     warnings: tuple[Notice, ...] = ()
     skipped: Mapping[Id, str] = field(default_factory=dict)
-    """Nodes for which nothing was done, with the reason."""
+    """The nodes that were skipped, each with the reason."""
     depends_on: Mapping[Id, tuple[Id, ...]] = field(default_factory=dict)
     """The nodes and data that each node read."""
     places: Mapping[Id, Place] = field(default_factory=dict)

@@ -23,7 +23,7 @@ _BUILT_IN: Final = frozenset(
         "storage.k8s.io",
     }
 )
-"""Groups of Kubernetes itself. Their kinds are namespaced, except those that `is_cluster_scoped` knows."""
+"""API groups of Kubernetes itself. Their kinds are namespaced, except those for which `is_cluster_scoped` returns True."""
 
 
 class Scopes:

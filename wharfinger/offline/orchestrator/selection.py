@@ -43,7 +43,9 @@ def check_filters(filters: Sequence[Filter], *results: Result) -> None:
     if lost := unmatched(filters, candidates):
         failed = [each for result in results for each in result.failed.values() if each.is_primary]
         why = (
-            f"; perhaps a node that failed would make such an object; the first failure: {failed[0]}" if failed else ""
+            f"; one of the failed nodes might have made a matching object; the first failure: {failed[0]}"
+            if failed
+            else ""
         )
         raise SelectionError(f"filter {lost[0].text!r} selects nothing: {lost[0].nearest(candidates)}{why}")
 

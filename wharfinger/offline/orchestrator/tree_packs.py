@@ -27,7 +27,7 @@ from wharfinger.formats.yaml.parsed_texts import ParsedTexts
 from wharfinger.packages.rendering.entry_cache import EntryCache
 
 FORMAT: Final = 1
-"""The version of packs. Raise it if the parsed form of YAML texts changes; then old packs are not found."""
+"""The format version of packs. Raise it if the parsed form of YAML texts changes, so that old packs are not used any more."""
 MAX_BYTES: Final = 32 * 1024 * 1024
 """The size in bytes of the largest pack that is written."""
 _TOLERATED: Final = 16
@@ -62,7 +62,7 @@ class TreePacks:
 
     def __init__(self, entries: EntryCache | None = None) -> None:
         self.texts = ParsedTexts()
-        """The YAML texts that are parsed: those that this process has read, and those in the packs that it has opened."""
+        """The parsed YAML texts: all texts that this process has read itself or found in the packs that it has opened."""
         self._entries = entries
         self._packs: dict[str, _Pack] = {}
 

@@ -15,7 +15,7 @@ _LOSES: Final[Mapping[str, str]] = MappingProxyType(
         "PersistentVolume": "its data may be lost",
         "Namespace": "everything in it is deleted",
         "CustomResourceDefinition.apiextensions.k8s.io": "every object of its kind is deleted",
-        "StatefulSet.apps": "its pods lose their identity; its PersistentVolumeClaims may be deleted",
+        "StatefulSet.apps": "its pods are deleted, and its PersistentVolumeClaims may be deleted",
     }
 )
 _IMMUTABLE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType(

@@ -48,7 +48,7 @@ class Entry:
     used: float
     is_folder: bool
     is_remainder: bool = False
-    """True for a temporary folder. Such a folder remains if the process that writes or removes it crashes."""
+    """True for a temporary folder. It is left behind if the process that was writing or removing an entry crashed."""
 
 
 @dataclass(frozen=True, slots=True)

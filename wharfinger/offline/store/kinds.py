@@ -42,7 +42,7 @@ selector.
 ENABLED_MODULES: Final = "EnabledModules"
 """The kind of the id that stands for the set of all enabled Modules."""
 STANDINS: Final = frozenset({SELECTION, ENABLED_MODULES})
-"""The kinds of ids that stand for several objects. Nodes read them, but they are never in the store."""
+"""The kinds whose ids stand for several objects each. Nodes read such ids, but the store never contains them."""
 
 SOURCES: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, HELM_CHART, BUCKET})
 PACKAGES: Final = frozenset({APPLICATION, MODULE})

@@ -44,7 +44,7 @@ LEFT_OUT: Final = frozenset(
 )
 """The files and folders of a package that are not linked into the chart's folder."""
 NOT_IN_SYNTHETIC: Final = frozenset({"docs", "images", "lib"})
-"""The folders that are left out as well if the package has no Chart.yaml (spec hook-protocol §5.8)."""
+"""The folders that are not linked either if the package has no Chart.yaml of its own (spec hook-protocol §5.8)."""
 
 
 def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None:

@@ -18,7 +18,7 @@ from wharfinger.packages.definition.chart_folder import LEFT_OUT
 MAX_FILES: Final = 10_000
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_TOTAL: Final = 128 * 1024 * 1024
-"""The limits: the number of files, the bytes of one file or unpacked archive, and the bytes of all files together."""
+"""The limits on the number of files, the bytes of one file or unpacked archive, and the bytes of all files together."""
 MAX_NESTED: Final = 8
 """The largest number of archives nested inside each other."""
 

@@ -48,7 +48,9 @@ MAX_PROGRAMS: Final = 100
 MAX_PROGRAM: Final = 16 * 1024
 """The largest number of characters in one program of a conversion."""
 CONVERT_S: Final = 60.0
-"""The time limit, in seconds, for all programs of one conversion; the runner also has a limit for each program."""
+"""The time limit, in seconds, for all programs that convert settings from one version to a later one. The runner also has a
+limit for each program.
+"""
 
 _FILE: Final = re.compile(r"v([1-9][0-9]{0,3})\.ya?ml\Z", re.ASCII)
 _SHOWN: Final = 5
@@ -127,7 +129,7 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
         )
     if max(found, default=1) > current:
         raise ArtifactError(
-            f"{CONVERSIONS_FOLDER}/v{max(found)}.yaml: leads beyond {X_CONFIG_VERSION}: {current} of {schema_file}; "
+            f"{CONVERSIONS_FOLDER}/v{max(found)}.yaml: above {X_CONFIG_VERSION}: {current}, the version of {schema_file}; "
             "raise that version, or remove the file"
         )
     return ConversionChain(

@@ -19,7 +19,7 @@ from wharfinger.packages.files.package_files import open_files
 
 MAX_FILES: Final = 2_000
 MAX_TOTAL: Final = 64 * 1024 * 1024
-"""The largest size of all files together, in bytes."""
+"""The largest size of all CRD files of a package together, in bytes."""
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _NO_CRDS: Final = ("doc-", "_", ".")

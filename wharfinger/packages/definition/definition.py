@@ -113,7 +113,7 @@ class Definition:
     conversions: ConversionChain = field(default=NO_CONVERSIONS, repr=False)
     """The conversions of settings from older versions of the schema to the newest version."""
     subscriptions: tuple[str, ...] = ()
-    """Other packages, by their names in the scheduler: whenever one of them runs again, this package runs again, too."""
+    """The names of other packages, as in the scheduler. When one of these packages runs again, this package runs again, too."""
     bundles: frozenset[tuple[str, str]] = frozenset()
     """The pairs (edition, bundle) in which a Module is on by default."""
     batch_hooks: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ MAX_TOTAL: Final = 64 * 1024 * 1024
 _NO_MANIFESTS: Final = frozenset({"changelog.yaml", "changelog.yml"})
 """Files at the top of the folder that describe the package, and so are not manifests."""
 _MARKERS: Final = frozenset({CHART_FILE, PACKAGE_FILE, MODULE_FILE, *KUSTOMIZATION_FILES})
-"""Files that mark a folder below the top as something other than manifests."""
+"""Files that show that a subfolder does not contain manifests, but something else, such as a chart or a package."""
 
 
 def is_kustomization(files: PackageFiles) -> bool:

@@ -128,7 +128,7 @@ class _Reading:
             _check_name(name)
             module = FoundModule(name, UNNUMBERED_WEIGHT if weight is None else weight, entry.name, self._dirs[at])
             if (first := self._found.get(name)) is not None:
-                self._warnings.append(f"{path}: module {name} is in {first.path} as well, and that one is used")
+                self._warnings.append(f"{path}: module {name} is also in {first.path}, which is used instead")
                 return
             own_flag = self._flag(module, at)
         except ArtifactError as error:

@@ -38,10 +38,10 @@ from wharfinger.packages.definition.requirements import (
 from wharfinger.packages.files.strict_fields import at, closed_object, items, open_object, text
 
 MAX_ENTRIES: Final = 512
-"""The largest number of entries in one list."""
+"""The maximum number of entries in one list of a package's requirements, such as the required modules."""
 MAX_GROUP_NAME: Final = 100
 MAX_DESCRIPTION: Final = 300
-"""The largest number of characters in a group's name or description, which messages about other packages quote."""
+"""The largest number of characters in a group's description. Messages about other packages quote the description."""
 OPTIONAL: Final = "!optional"
 
 _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")

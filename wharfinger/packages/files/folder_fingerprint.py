@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 RECENT_S: Final = 2.0
-"""The age of a change, in seconds, after which the next change is certain to get a different time."""
+"""The number of seconds after a change of a file. A further change after this time certainly gets a different time stamp."""
 MAX_NAMES: Final = 10_000
-"""The largest number of entries in a folder that has a fingerprint."""
+"""A folder with more entries than this has no fingerprint."""
 
 
 def folder_fingerprint(folder: Path, now: float, *, with_links: bool) -> str:

@@ -60,7 +60,7 @@ class BuildCache:
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
         self.locks = entries.locks
-        """The locks by the digest of a key: a caller holds the lock while it looks for objects and builds them."""
+        """A lock for each key, by the digest of the key. A caller holds the lock while it looks up or builds the objects."""
 
     async def get(self, key: BuildKey) -> tuple[JsonObject, ...] | None:
         """Return the objects that a build would return now; None if they are not cached."""

@@ -73,7 +73,7 @@ Kustomization: TypeAlias = Folder | Overlay | Manifests
 def patches_name_files(what: Kustomization) -> bool:
     """Return whether a generated kustomization has patches that kustomize would read from files.
 
-    An entry of ``patches`` that is a string names a file, because kustomize reads a list with such an entry as
+    An entry of ``patches`` that is a string may name a file, because kustomize reads a list with such an entry as
     ``patchesStrategicMerge``.
     """
     if isinstance(what, Folder):

@@ -34,7 +34,7 @@ _ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 enough that kustomize then gets a proxy that does not exist, because clients in Go use no proxy for addresses on this machine.
 """
 _INLINE: Final = re.compile(r"[\n\r\x85\u2028\u2029{]|:\s")
-"""A text with one of these parts is an object written in place, not a path."""
+"""A text in which this expression matches is an inline object, not a path."""
 _NO_PATHS: Final = frozenset(
     {
         "apiVersion", "buildMetadata", "commonAnnotations", "commonLabels", "generatorOptions", "images", "kind", "labels",

@@ -25,7 +25,9 @@ from wharfinger.packages.rendering.helm_output import read_output
 from wharfinger.packages.rendering.renderer import KeyedRenderer, Rendered, RenderRequest
 
 PLAIN: Final = "manifests 1"
-"""The identity of the reader of plain manifests. Raise the number when the reader changes its result for the same files."""
+"""The identity of the reader of plain manifests in the keys of cached renders. Raise the number whenever a change of the reader
+changes its result for the same files.
+"""
 _PACKAGE: Final = "package"
 """The name of the package's folder in messages of kustomize."""
 

@@ -34,8 +34,8 @@ from wharfinger.packages.settings.values import RenderContext, effective_setting
 from wharfinger.packages.store.disk_store import open_store
 
 OWN_REGISTRY: Final = "registry.invalid/packages"
-"""The registry that templates get as the package's own registry. The images in it are listed in ``images_digests.json``, so they
-are not searched for here.
+"""The registry that templates get as the package's own registry. Images with a digest in this registry are skipped here,
+because ``images_digests.json`` lists them.
 """
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

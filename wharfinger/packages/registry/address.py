@@ -21,7 +21,7 @@ Scheme: TypeAlias = Literal["http", "https"]
 
 MAX_LENGTH: Final = 1024
 MAX_NAME: Final = 255
-"""The largest number of characters in registry, slash and repository together; the limit of the reference grammar."""
+"""The limit on the total length of a registry's name, a slash and a repository's name, from the grammar of image references."""
 
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _REGISTRY: Final = re.compile(rf"(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?\Z")

@@ -46,7 +46,7 @@ def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> Regi
         return RegistryError(f"{what}: {_PROXY_LOGIN}", transient=False)
     if status == 429:
         wait = headers.get("retry-after", "")
-        hint = f", it asks to wait {wait} s" if wait.isdecimal() and len(wait) < 8 else ""
+        hint = f"; the registry asks to wait {wait} s" if wait.isdecimal() and len(wait) < 8 else ""
         return RegistryError(f"{what}: too many requests (429){hint}{tail}", transient=True)
     if status >= 500 or status in _TRANSIENT:
         return RegistryError(f"{what}: the registry failed ({status}){tail}", transient=True)

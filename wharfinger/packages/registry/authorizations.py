@@ -22,7 +22,7 @@ from wharfinger.packages.registry.credentials import BearerChallenge, Credential
 
 MAX_CLIENTS: Final = 256
 MAX_TOKENS: Final = 256
-"""The largest number of tokens that are remembered for one client, and the largest number of challenges."""
+"""The largest number of tokens that are remembered for one client. For the challenges of a client, the limit is the same."""
 
 
 @dataclass(frozen=True, slots=True)

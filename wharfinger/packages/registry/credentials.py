@@ -45,7 +45,7 @@ class Credentials:
     """An OAuth2 refresh token; if it is set, a token realm gets it instead of name and password."""
 
     realms: tuple[str, ...] = ()
-    """The hosts outside of the registry's own domain whose token realms may get the login."""
+    """The hosts outside of the registry's domain to which the login may be sent, to get a token for the registry."""
 
     @property
     def can_basic(self) -> bool:
@@ -161,8 +161,9 @@ def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...
     """Raise RegistryError if the login for ``registry`` must not be sent to this realm (:func:`may_get_login`)."""
     if not may_get_login(realm, registry=registry, realms=realms):
         raise RegistryError(
-            f"registry {registry.netloc.decode()}: it requests the login for another host, {realm.host[:200]}; refused: if "
-            "that host issues the tokens of the registry, name it in spec.registry.tokenRealms of the PackageRepository "
+            f"registry {registry.netloc.decode()}: it asks for the login to be sent to another host, "
+            f"{realm.host[:200]}, so the login was not sent; if that host issues the tokens of the registry, name it in "
+            "spec.registry.tokenRealms of the PackageRepository "
             "(--token-realm on the command line)",
             transient=False,
         )

@@ -27,7 +27,9 @@ from wharfinger.packages.registry.credentials import Credentials
 MAX_DOCKER_CONFIG: Final = 1024 * 1024
 """The largest size of a configuration, in bytes; a Secret has the same limit."""
 MAX_KEYS: Final = 1_000
-"""The largest number of entries. It is bounded, because other tasks wait while the entries are matched."""
+"""The maximum number of entries in ``auths``, and also in ``credHelpers``. There is a limit, because other tasks wait while a
+registry is searched in them.
+"""
 
 _HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
 """The names of Docker Hub; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""

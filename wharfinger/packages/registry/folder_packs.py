@@ -17,7 +17,7 @@ from wharfinger.packages.files.folder_fingerprint import folder_fingerprint
 from wharfinger.packages.registry.registry import Descriptor
 
 MOST: Final = 1_000
-"""The number of folders whose manifests are kept."""
+"""The limit on the number of folders whose manifests are kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from wharfinger.packages.definition.package_file import MAX_BYTES, PACKAGE_FILE
 
 CHANGELOGS: Final = ("changelog.yaml", "changelog.yml")
 MAX_FACTS: Final = 64 * 1024
-"""The limit of each fact in bytes; a larger fact is left out."""
+"""The largest size in bytes of each of the two facts: the requirements, and the changelog. A larger fact is left out."""
 
 
 def published_facts(folder: Path, version: str) -> JsonObject:

@@ -50,7 +50,9 @@ of a chart.
 """
 CHUNK_BYTES: Final = 64 * 1024
 TEMPLATES: Final = "1"
-"""The version of the requests and answers for templates of ResourceSets."""
+"""The version of the protocol in which the engine renders templates of ResourceSets. An engine with another version is not used
+for them.
+"""
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
 """The number of bytes at the end of stderr that are kept, the same as for a run of Helm."""
@@ -101,7 +103,7 @@ class FolderBuild:
     folder: Path
     files: Mapping[str, str] = field(default_factory=dict)
     unrestricted: bool = True
-    """True if files outside of the folder may be loaded."""
+    """True if the kustomization may load files outside of ``folder``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_
 from wharfinger.packages.rendering.template_actions import CAPABILITIES, VALUES, TemplateUse
 
 MAX_NAMES: Final = 50_000
-"""The largest number of dotted names that are stored for one chart."""
+"""The largest number of dotted names, such as ``monitoring.coreos.com``, that are stored for one chart."""
 
 _DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
 _DECLARING: Final = (("Chart.yaml",), ("requirements.yaml",))
@@ -49,11 +49,13 @@ class ChartUse:
     asks_more: bool = False
     names: frozenset[str] | None = field(default=frozenset(), repr=False)
     words: frozenset[str] | None = field(default=frozenset(), repr=False)
-    """Fields that templates read; None means any."""
+    """The names in the fields that templates read, such as ``Chart`` and ``Name`` in ``.Chart.Name``; None if they may read any
+    field.
+    """
     values: frozenset[tuple[str, ...]] | None = field(default=frozenset(), repr=False)
     """The paths of values that templates and the conditions of sub-charts read; None means any."""
     charts: frozenset[str] = field(default=frozenset(), repr=False)
-    """The names and aliases of all charts in the chart, which are the keys of their values."""
+    """The names and aliases of all charts in the chart. They are the keys under which the values of these charts are found."""
 
     def may_look_up(self, values: JsonObject) -> bool:
         """Return whether the chart may read from the cluster when it is rendered with these values. Raises ShapeError."""

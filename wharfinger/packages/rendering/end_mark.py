@@ -18,7 +18,9 @@ from wharfinger.packages.rendering.added_templates import is_added
 
 END_FILE: Final = "!!wharfinger-end.yaml"
 END_TEMPLATE: Final = 'apiVersion: wharfinger.dev/v1\nkind: "~"\nmetadata: {name: end}\n'
-"""Helm sorts kinds that it does not know last, by name. In this order, the tilde comes after all letters."""
+"""The template of the end mark. Helm puts kinds that it does not know after all known kinds, sorted by name. The tilde comes
+after all letters, so the end mark is the last object.
+"""
 
 _WROTE: Final = re.compile(r"^wrote (.+)$", re.MULTILINE)
 

@@ -20,7 +20,7 @@ from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.rendering.render_folder import FolderStatistics, RenderFolder
 
 THREAD_BYTES: Final = 64 * 1024
-"""The compressed size, in bytes, from which on entries are unpacked in a thread, because that takes a millisecond or more."""
+"""Entries of at least this compressed size, in bytes, are unpacked in a thread, because that takes a millisecond or more."""
 
 
 @dataclass(frozen=True, slots=True)

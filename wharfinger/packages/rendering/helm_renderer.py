@@ -59,7 +59,7 @@ TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 MAX_KNOWN: Final = 4096
-"""The largest number of charts for which the cache knows whether they read from the cluster."""
+"""The largest number of charts for which the renderer remembers whether they may read from the cluster."""
 
 _NO_THREAD: Final = b"failed to create new OS thread"
 _OUT_OF_MEMORY: Final = re.compile(
@@ -84,9 +84,10 @@ class ClusterLook(Protocol):
 
 
 ClusterAccess: TypeAlias = Callable[[str | None, str], AbstractAsyncContextManager[ClusterLook]]
-"""A function that opens access to one namespace of the cluster (None: to all namespaces), as a user ("": as the daemon itself).
+"""A function that opens access to the cluster. The first parameter is the namespace that can be read (None: all namespaces).
+The second is the user with whose rights it is read ("": the daemon itself).
 
-Its errors are raised to the caller of the render.
+The errors of the function are raised to the caller of the render.
 """
 
 
@@ -260,8 +261,8 @@ class _Prepared:
     chart: Path
     crds: tuple[JsonObject, ...]
     out: Path | None = None
-    """The folder into which Helm writes its output if the chart may read from the cluster; None otherwise. ``end`` is the path
-    of the mark at which such a run stops.
+    """The folder into which Helm writes its output if the chart may read from the cluster; None otherwise. Such a run of Helm
+    stops with an error when it tries to write the end mark; ``end`` is the path of this mark.
     """
     end: Path = Path()
 

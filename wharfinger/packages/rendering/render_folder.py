@@ -129,7 +129,7 @@ class RenderFolder:
             self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
             found = self._path.lstat()
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-                raise OSError(f"{self._path} is not a folder of this user")
+                raise OSError(f"{self._path} is not a folder that the user of this process owns")
             self._path.chmod(0o700)
             self._is_placed = True
         return OrderedDict() if self._sizes is None else self._sizes

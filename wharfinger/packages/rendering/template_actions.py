@@ -30,7 +30,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 VALUES: Final = "Values"
 _BY_KEY: Final = frozenset({"index", "get", "hasKey"})
-"""The functions that read a value by the keys in their further arguments."""
+"""The template functions that look up keys in their first argument. The further arguments are the keys."""
 CAPABILITIES: Final = "Capabilities"
 HAS: Final = ("APIVersions", "Has")
 
@@ -158,7 +158,7 @@ class _ValuesReader:
     use: TemplateUse
     function: str = ""
     keys: list[str] | None = None
-    """The literals after ``index .Values``; None if the last token was not part of such a call."""
+    """The literals after ``index .Values`` or a similar call, such as ``get .Values``; None outside of such a call."""
 
     def read(self, match: re.Match[str], literal: str | None) -> None:
         """Process the next token of an action."""

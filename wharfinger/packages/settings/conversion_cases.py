@@ -33,7 +33,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, items, nu
 
 MAX_CASES: Final = 1_000
 MAX_SHOWN: Final = 400
-"""The largest number of characters of each side of a difference in a message."""
+"""A message about a difference shows at most this number of characters of each side."""
 
 _KEYS: Final = ("name", "currentVersion", "expectedVersion", "settings", "expected")
 _LISTS: Final = ("testcases", "cases")

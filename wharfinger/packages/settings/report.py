@@ -26,7 +26,7 @@ from wharfinger.formats.schemas.problem import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""The largest number of places that the schema marks as secret; a value with more such places counts as one secret."""
+"""The largest number of secret places in a value. If the schema marks more places as secret, the whole value is secret."""
 
 _ANY: Final = 0
 """A step of a path that matches every index of a list."""

@@ -273,7 +273,7 @@ def _repository(definition: Definition, context: RenderContext) -> str:
 
 def _taken(values: JsonObject) -> tuple[Problem, ...]:
     """Return a problem for each key of the values that is reserved for the runtime."""
-    why = "a name that is reserved for the runtime's data for templates; choose another"
+    why = "this name is reserved for the daemon's data for templates; choose another"
     return tuple(Problem(key, why) for key in sorted(_RUNTIMES & values.keys()))
 
 

@@ -94,8 +94,8 @@ class _Tags:
 
 _Login = Credentials | SshKey | None
 _Key = tuple[str, str, str, str, _Login]
-"""A key of the cache: URL, commit, folder, the name with the version, and the login, because another login may not have this
-access.
+"""A key of the cache: URL, commit, folder, the name with the version, and the login. The login is included, because another
+login may have no access to the repository.
 """
 
 

@@ -44,7 +44,7 @@ class ChartEntry:
 
 
 Charts = Mapping[str, Mapping[str, ChartEntry]]
-"""The versions of each chart in an index."""
+"""The charts in an index: by the name of the chart, and then by its version, the entry of this version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,9 @@ class RegistrySource:
     credentials: Credentials | None = field(default=None, repr=False)
     ca: str = field(default="", repr=False)
     realms: tuple[str, ...] = ()
-    """Hosts outside the registry's domain that may receive the login. A login in ``credentials`` has a list of its own."""
+    """Hosts outside the registry's domain to which a login may be sent. The login in ``credentials`` has its own list of such
+    hosts.
+    """
     client: ClientCertificate | None = None
     """The certificate that identifies this client."""
     token: TokenFile | None = None
@@ -99,7 +101,7 @@ class Network:
     helm: HelmRepositories = field(default_factory=HelmRepositories)
     """The indexes of Helm repositories."""
     git: GitRepositories = field(default_factory=GitRepositories)
-    """The tags of git repositories, and the packages that were read last."""
+    """A cache of the tags of git repositories, and of the packages that were last read from git."""
     folders: FolderPacks = field(default_factory=FolderPacks)
     """The manifests of package folders that this process has already packed."""
     authorizations: Authorizations = field(default_factory=Authorizations)

@@ -41,7 +41,7 @@ def read_pattern(text: str) -> TagPattern:
     rest = pattern.replace(PACKAGE, "").replace(VERSION, "", 1)
     if pattern.count(VERSION) != 1 or len(pattern) > MAX_LENGTH or not _TEXT.match(rest):
         raise AddressError(
-            f"{text[:MAX_LENGTH]!r}: expected one {VERSION}, otherwise only {PACKAGE}, letters, digits and _./@+-, and at most "
-            f"{MAX_LENGTH} characters, such as v{VERSION} or {PACKAGE}-{VERSION}"
+            f"{text[:MAX_LENGTH]!r}: expected {VERSION} exactly once, as in v{VERSION} or {PACKAGE}-{VERSION}; the rest may be "
+            f"{PACKAGE}, letters, digits and _./@+-, up to {MAX_LENGTH} characters in all"
         )
     return TagPattern(pattern)

@@ -119,7 +119,7 @@ def _signer_policy() -> ExtensionPolicy:
 
 def _is_authority(_policy: Policy, _certificate: x509.Certificate, found: x509.BasicConstraints) -> None:
     if not found.ca:
-        raise ValueError("the issuer is not an authority")
+        raise ValueError("the issuer of the certificate is not a certificate authority")
 
 
 def _may_sign_certificates(_policy: Policy, _certificate: x509.Certificate, found: x509.KeyUsage) -> None:
@@ -147,7 +147,9 @@ def identity_of(certificate: x509.Certificate) -> Identity:
         ]
         issuer = _issuer(certificate)
     except (x509.ExtensionNotFound, *_UNREADABLE) as error:
-        raise ArtifactError(f"the certificate's signer and issuer cannot be read: {error}") from error
+        raise ArtifactError(
+            f"the identity that the certificate names, or the issuer of this identity, cannot be read: {error}"
+        ) from error
     if len(found) != 1 or not issuer:
         by = f"the issuer {issuer[:100]!r}" if issuer else "no issuer"
         raise ArtifactError(f"the certificate names {counted(len(found), 'signer')} and {by}; expected one of each")
@@ -191,7 +193,9 @@ def check_logged(certificate: x509.Certificate, issuer: x509.Certificate, keys: 
         found = certificate.extensions.get_extension_for_class(x509.PrecertificateSignedCertificateTimestamps).value
         body = certificate.tbs_precertificate_bytes
     except (x509.ExtensionNotFound, *_UNREADABLE) as error:
-        raise ArtifactError("spec.verify demands a proof of a certificate log, and the certificate has none") from error
+        raise ArtifactError(
+            "spec.verify requires a proof by a certificate log, but the certificate has none"
+        ) from error
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     issuer_hash = hashlib.sha256(issuer.public_key().public_bytes(serialization.Encoding.DER, spki)).digest()
     for each in found:

@@ -20,7 +20,7 @@ from wharfinger.packages.errors import ArtifactError, DigestError
 
 MAX_PAYLOAD: Final = 1024 * 1024
 VERSION: Final = "dev.wharfinger.version"
-"""The annotation that binds a signature to the version under which the artifact was pushed."""
+"""The annotation in a signed claim that states the version under which the artifact was pushed."""
 _TYPES: Final = frozenset({"cosign container image signature", "atomic container signature"})
 
 

@@ -63,7 +63,7 @@ def read_envelope(value: JsonValue) -> Envelope:
     document = as_object(value, "envelope")
     listed = find_list(document, "signatures")
     if len(listed) > _MOST_SIGNATURES:
-        raise FormatError(f"envelope.signatures: {len(listed)} are more than {_MOST_SIGNATURES}")
+        raise FormatError(f"envelope.signatures: expected at most {_MOST_SIGNATURES} signatures, found {len(listed)}")
     return Envelope(
         decoded(find_str(document, "payload"), "envelope.payload"),
         find_str(document, "payloadType"),

@@ -103,7 +103,7 @@ def load_private(pem: bytes, password: str, what: str) -> Signing:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise KeyFormatError(
             f"{what}: expected a private key in PEM text, and its password in WHARFINGER_KEY_PASSWORD if it is encrypted, "
-            "found other text or another password; correct them"
+            "found other text, or a password that does not fit; correct the key or the password"
         ) from None
     if isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey):
         _supported(key.public_key(), what)

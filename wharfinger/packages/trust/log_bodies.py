@@ -40,7 +40,7 @@ def check_body(body: bytes, logged: LoggedSignature) -> None:
         check = _KINDS.get(kind)
         if check is None:
             raise ArtifactError(
-                f"the entry of the transparency log is of the kind {kind[:60]!r}, which is not known here"
+                f"the entry of the transparency log is of the kind {kind[:60]!r}, which Wharfinger cannot check"
             )
         if not check(find_object(entry, "spec"), logged):
             raise ArtifactError("the entry of the transparency log is about another signature")

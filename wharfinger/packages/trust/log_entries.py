@@ -104,7 +104,7 @@ def read_entry(value: JsonValue) -> LogEntry:
 def _proof(proof: JsonObject) -> InclusionProof:
     hashes = find_list(proof, "hashes")
     if len(hashes) > MAX_HASHES:
-        raise FormatError(f"hashes: {len(hashes)} are more than {MAX_HASHES}")
+        raise FormatError(f"hashes: expected at most {MAX_HASHES} hashes, found {len(hashes)}")
     return InclusionProof(
         _number(find(proof, "logIndex"), 2**63),
         _number(find(proof, "treeSize"), 2**63),

@@ -26,7 +26,7 @@ LIMITS: Final = Limits(wall_s=20.0, stdout_bytes=MAX_TEXT, memory_bytes=1024**3)
 _BEGIN: Final = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 _END: Final = "-----END PGP PUBLIC KEY BLOCK-----"
 _CHECKSUM: Final = 5
-"""The number of characters of the line with the checksum of an armored block."""
+"""The number of characters in the checksum line of an armored block."""
 _BAD: Final = frozenset({"BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG", "NODATA"})
 _SAID: Final = {
     "BADSIG": "the text was changed after it was signed",

@@ -135,7 +135,7 @@ class Answer(StrEnum):
     EXPIRED = "expired"
     """The deadline of the request passed before a member was claimed for it."""
     CONFLICTED = "conflicted"
-    """The request reached the limit of claims that ended with a conflict."""
+    """The claims of the request ended with a conflict as often as the limit allows."""
     FAILED = "failed"
     """The claim of the request failed for a reason that is not a conflict."""
     CLOSED = "closed"

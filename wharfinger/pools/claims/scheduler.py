@@ -42,9 +42,9 @@ from wharfinger.pools.claims.metrics import PoolMetrics, Snapshot, snapshot_of
 from wharfinger.pools.claims.state import new_pool_state
 
 CLOSING_S: Final = 10.0
-"""The time that claims under way may take after the pool was closed."""
+"""The time in which claims that have begun can still finish after the pool was closed."""
 RECYCLING_S: Final = 5.0
-"""The time that the recycling of one member may take. A cancellation does not shorten it."""
+"""The time limit, in seconds, for recycling one member. A cancellation does not end the recycling earlier."""
 
 
 class PoolFullError(Exception):

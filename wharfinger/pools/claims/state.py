@@ -13,8 +13,8 @@ from typing import Final
 from wharfinger.pools.claims.events import Limits, Member
 
 _STALE_ENTRIES: Final = 64
-"""Both heaps are rebuilt when, in one of them, the entries of requests that no longer wait outnumber the other entries by more
-than this number.
+"""The limit on stale entries, which belong to requests that no longer wait. Both heaps are rebuilt when, in one of them, the
+stale entries outnumber the other entries by more than this number.
 """
 
 
@@ -51,7 +51,7 @@ class Counters:
     evicted: int = 0
     """The number of times that a ready member was removed, stopped being idle, or became protected, before it was claimed."""
     protected: int = 0
-    """The number of times that an idle member was not made ready, because it was about to be removed (``Member.protected``)."""
+    """The number of times that an idle member did not become ready, because it was protected (about to be removed)."""
     recycled: int = 0
 
 

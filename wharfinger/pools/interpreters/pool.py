@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 CLAIM_S: Final = 2.0
 """The time in which a script must get a worker; otherwise it is started as a new process."""
 RESTART_S: Final = 0.1
-"""The pause before a zygote that ran longer than SOUND_S is replaced. Each end before SOUND_S doubles it, up to RESTART_MAX_S."""
+"""The shortest pause before an ended zygote is replaced. If a zygote has not run for longer than SOUND_S, the next pause is
+twice as long, up to RESTART_MAX_S.
+"""
 RESTART_MAX_S: Final = 60.0
 MAX_FAILED_STARTS: Final = 5
 """The number of failed starts in a row after which an interpreter is given up, until its pool is opened again."""

@@ -19,7 +19,7 @@ _ENDED_FIRST = (
     "path", "argv", "ps1", "ps2", "last_exc", "last_type", "last_value", "last_traceback", "path_hooks",
     "path_importer_cache", "meta_path",
 )  # fmt: skip
-"""The names of ``sys`` that an interpreter sets to None before it takes any module apart (CPython's pylifecycle.c)."""
+"""The names in ``sys`` that an interpreter sets to None before it takes any module apart (CPython's pylifecycle.c)."""
 
 
 class ScriptEnd:

@@ -25,7 +25,7 @@ from wharfinger.process.errors import SpawnError
 from wharfinger.process.launcher import check
 
 READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_TUNABLES", "OPENSSL_", "__PYVENV_")
-"""The beginnings of the names of variables that an interpreter, or a library below it, reads when it starts."""
+"""The prefixes of the environment variables that an interpreter, or a library that it uses, reads when it starts."""
 _HARMLESS: Final = frozenset(
     {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
 )

@@ -26,7 +26,9 @@ from wharfinger.process.ledger import ProcessLedger
 log = logging.getLogger(__name__)
 
 MAX_INTERPRETERS: Final = 4
-"""The largest number of pools. There is one for each interpreter and each set of the variables that it reads at its start."""
+"""The largest number of pools. Scripts share a pool if their interpreter is the same, and the environment variables that the
+interpreter reads when it starts have the same values.
+"""
 IDLE_S: Final = 300.0
 """The time without a started script after which a pool is closed."""
 _EXAMINED_AT_ONCE: Final = 8

@@ -168,7 +168,7 @@ class WarmWorkers:
     def release(self, child: Adopted) -> Adopted:
         """Return a claimed worker to its caller, and stop being responsible for it. Raises ConflictError if it was ended."""
         if self._handed.pop(child.mark.token, None) is None:
-            raise ConflictError("the pool was closed, and the worker ended")
+            raise ConflictError("the worker was ended, because its pool was closed")
         return child
 
     async def retire_one(self) -> None:

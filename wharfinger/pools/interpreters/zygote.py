@@ -70,12 +70,16 @@ class Zygote:
     ) -> None:
         self.pid = worker.pid
         self.folders = folders
-        """The folders of the modules that the zygote has loaded, besides Python's own, with the time of their last change."""
+        """The folders from which the zygote has loaded modules, except for Python's own folders, each with the time of its last
+        change.
+        """
         self._worker = worker
         self._own = own
         self._ledger = ledger
         self._late: list[tuple[str, socket.socket]] = []
-        """The tokens and control sockets of forks that were not reported in time."""
+        """The token and the control socket of each fork that the zygote did not report in time. `end_late` ends these
+        workers.
+        """
 
     async def wait(self) -> None:
         """Wait until the zygote has ended. Raises StuckError."""

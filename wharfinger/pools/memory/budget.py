@@ -23,13 +23,15 @@ from wharfinger.pools.memory.footprint import Footprint, footprint
 log = logging.getLogger(__name__)
 
 POOLS_SHARE: Final = 5
-"""The divisor for the default budget, which is the machine's memory divided by this number."""
+"""The default budget is the machine's memory divided by this number."""
 MEASURE_S: Final = 5.0
 """The time between two measurements."""
 EMPTY_S: Final = 60.0
-"""The time after which pools without a process are measured, if no process was admitted before."""
+"""The pause between measurements while the pools have no process. It ends early when a process is admitted."""
 FORGET_S: Final = 60.0
-"""The time after which the size of a pool's largest idle process is halved, if the pool has no idle process any more."""
+"""The time, in seconds, after which the recorded size of a pool's largest idle process is halved. It is halved again after each
+such time until the pool has an idle process again.
+"""
 TYPICAL: Final = 4 * 1024 * 1024
 """The size in bytes that a process is assumed to have until it is measured."""
 

@@ -59,7 +59,7 @@ class Program:
         self.pid = 0
         self.idle_since = trio.current_time()
         self.over = trio.Event()
-        """Set when the program and all processes that it has started are dead."""
+        """An event that is set once the program and all processes that it has started are dead."""
         self._command = command
         self._limits = limits
         self._worker: Worker | None = None

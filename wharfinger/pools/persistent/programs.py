@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 MAX_PROGRAMS: Final = 16
 MAX_RUNS: Final = 1000
-"""The number of runs after which a program ends, so that memory that it leaks does not grow forever."""
+"""A program ends after this number of runs, so that a memory leak in it does not grow forever."""
 IDLE_S: Final = 300.0
 _LOOK_S: Final = 10.0
 """The time between two searches for programs that have been idle for long."""

@@ -47,7 +47,7 @@ WAITED_S: Final = 1.0
 """The time after which the status of a claim reports that the claim waits."""
 _ROUNDING_S: Final = 0.01
 FULL_S: Final = 1.0
-"""The time after which a full pool is asked again."""
+"""The time after which a claim requests a pod again, if the pool was full or the last request failed with conflicts."""
 
 
 class Pods(Protocol):

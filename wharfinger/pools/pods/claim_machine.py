@@ -75,7 +75,8 @@ class RequestState:
     waited: bool = False
     """True once the request has waited for so long that the status of the claim reports it."""
     trying: str = ""
-    """The uid of the pod that was to be claimed last for the request. ``answer`` shows whether that claim succeeded."""
+    """The uid of the pod in the last attempt to claim a pod for the request. ``answer`` shows whether this attempt succeeded.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,11 +56,11 @@ class PodBackend:
         """Pods that are not handed out any more, but are still in the cache."""
         self._changes: dict[str, Seen | Lost] = {}
         self.on_change: Callable[[], None] = lambda: None
-        """Called when there are changes to read; must not block."""
+        """A function that is called when there are changes to read. It must not block."""
         self.on_claimed: Callable[[PodState], None] = lambda _pod: None
-        """Called with the present state of a pod that was claimed."""
+        """Called when a pod was claimed; the argument is the state of the pod after the claim."""
         self.on_doomed: Callable[[str], None] = lambda _uid: None
-        """Called with the uid of a pod if it is not known whether a claim has got the pod. Such a pod must be retired."""
+        """Called with the uid of a pod that must be retired, because the outcome of a claim of this pod is not known."""
         self.doomed: set[str] = set()
 
     def use(self, pool: PoolSpec) -> None:
@@ -146,7 +146,7 @@ class PodBackend:
                     problem = str(error)
                 await trio.sleep(pause_s)
         if sent == denied:
-            log.warning("%s: the daemon has no permission to claim it: %s", pod.key, problem)
+            log.warning("%s: the daemon has no permission to claim this pod: %s", pod.key, problem)
             raise NotPermittedError(problem)
         self._doom(pod.uid)
         raise ConflictError(f"not known whether the pod was claimed: {problem}")

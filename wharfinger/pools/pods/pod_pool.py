@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 LIMITS: Final = Limits(waiting=8192, in_flight=16, attempts=16)
 WRITES: Final = 8
-"""The number of concurrent writes of pods for one pool, besides claims."""
+"""The limit on the concurrent writes of pods for one pool. Writes for claims are not counted."""
 STATUS_S: Final = 1.0
 """The shortest time between two writes of the status."""
 STATUS_RETRY_S: Final = 5.0
@@ -73,9 +73,9 @@ class PodPool:
         self.backend.on_claimed = lambda pod: self._step(PodSeen(pod))
         self.backend.on_doomed = lambda uid: self._step(PodDoomed(uid))
         self.ended = trio.Event()
-        """Set once every accepted request is answered and no write is under way."""
+        """An event that is set once the pool is closed, every accepted request is answered, and no write is under way."""
         self.on_serving: Callable[[], None] = lambda: None
-        """Called once, when the pool begins to accept requests."""
+        """A function that the pool calls once, when it begins to accept requests."""
         self.invalid = ""
         """The reason why the last specification cannot be used; empty if it can."""
         self._client = client

@@ -112,7 +112,7 @@ class PodRuns:
         self._executor = executor
         self._daemon = secrets.token_hex(8)
         self._left: set[ObjectKey] = set()
-        """The claims of runs that have ended, whose deletion is not known to have succeeded."""
+        """The WorkerClaims that may still exist although their runs have ended, because their deletion is not confirmed."""
 
     async def remove_leftovers(self) -> None:
         """Delete the claims of daemons that were killed. Raises ClusterError."""

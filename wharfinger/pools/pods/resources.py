@@ -29,11 +29,11 @@ WORKER_CLAIM: Final = ResourceType(GROUP, "v1alpha1", "WorkerClaim", "workerclai
 POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 
 POOL_LABEL: Final = "wharfinger.dev/pool"
-"""A label of pods: the name of their WorkerPool."""
+"""The label with the name of the WorkerPool to which a pod belongs."""
 PHASE_LABEL: Final = "wharfinger.dev/pool-phase"
-"""A label of pods: ``idle``, ``claimed`` or ``retiring``."""
+"""The label with the state of a pod of a pool: ``idle``, ``claimed`` or ``retiring``."""
 TEMPLATE_LABEL: Final = "wharfinger.dev/pool-template"
-"""A label of pods: a hash of the template that they were made of."""
+"""The label with a hash of the template from which a pod was made."""
 CLAIM_LABEL: Final = "wharfinger.dev/claim"
 """A label of claimed pods: the name of their WorkerClaim."""
 CLAIM_UID: Final = "wharfinger.dev/claim-uid"

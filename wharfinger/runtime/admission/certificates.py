@@ -27,7 +27,7 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 VALID: Final = timedelta(days=90)
 RENEW: Final = timedelta(days=30)
-"""The remaining validity below which a certificate is replaced."""
+"""A certificate is replaced when it is valid for less than this time."""
 _EARLY: Final = timedelta(hours=1)
 """The backdating of a certificate: its validity starts this long before its creation, so that API servers whose clocks are
 behind accept it.

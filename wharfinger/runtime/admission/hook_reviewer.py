@@ -59,7 +59,7 @@ SHARE: Final = 0.8
 in time.
 """
 QUEUE: Final = "webhooks"
-"""The name that stands for a queue in metrics and logs, because reviews do not wait in a queue."""
+"""The name that metrics and logs show in place of a queue for reviews. Reviews do not wait in a queue."""
 _NOT_FOUND: Final = 404
 _BAD_REQUEST: Final = 400
 _UNAVAILABLE: Final = 503

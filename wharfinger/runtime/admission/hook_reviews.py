@@ -24,7 +24,9 @@ CONVERSION_KIND: Final = "ConversionReview"
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """The size limit of a review for hooks. It is large, because all objects of a list are converted by one review."""
 BATCH_BYTES: Final = 1024 * 1024
-"""The limit on the JSON size of the objects that one run of a hook converts. The size of a hook's answer is limited, too."""
+"""The limit on the JSON size of all objects that one run of a hook converts. It is low, because the size of the hook's answer,
+which contains the converted objects, is limited, too.
+"""
 BATCH_OBJECTS: Final = 500
 FAILED: Final = 500
 MAX_REASON: Final = 512

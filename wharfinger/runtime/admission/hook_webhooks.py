@@ -44,9 +44,9 @@ DEFINITION: Final = ResourceType(
 )
 RETRY_S: Final = 10.0
 MISSING_S: Final = 2.0
-"""The interval of checks whether a missing CRD has been created."""
+"""The interval, in seconds, at which the daemon checks whether missing CRDs have been created."""
 SWEEP_S: Final = 60.0
-"""The interval of searches for published webhooks of packages that are gone."""
+"""The interval, in seconds, at which the daemon searches for published webhooks of packages that are gone."""
 _SELECTOR: Final = f"{LABEL}={LABELLED}"
 
 
@@ -63,7 +63,7 @@ class HookWebhooks:
         self._left: set[str] | None = None
         """The packages whose webhooks an earlier daemon has published; None until they are listed."""
         self._missing: set[str] = set()
-        """The CRDs that packages convert, but that do not exist."""
+        """The CRDs whose objects the hooks of packages convert, but that do not exist."""
         self._writing = trio.Lock()
         self._changed = trio.Event()
 

@@ -14,7 +14,7 @@ import trio
 
 AT_ONCE: Final = 16
 FURTHER: Final = 8
-"""The limit on further slots: slots of packages that have at least one slot already, counted over all packages."""
+"""The limit on additional slots, counted over all packages. The first slot of each package is not an additional slot."""
 
 
 @dataclass(slots=True)

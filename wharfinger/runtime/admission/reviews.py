@@ -17,11 +17,11 @@ from wharfinger.formats.json.value import (
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
 MAX_REVIEW_BYTES: Final = 8 * 1024 * 1024
-"""The size limit of a review: it contains the object before and after the change as JSON, and each of the two has at most 3
-MiB.
+"""The size limit of a review. A review contains the object before the change and the object after it, both as JSON of at most
+3 MiB.
 """
 MAX_WARNING: Final = 256
-"""The maximum length of a warning in characters; kube-apiserver cuts longer ones if there are many."""
+"""The maximum length of a warning in characters. If there are many warnings, kube-apiserver cuts each one to this length."""
 REFUSED: Final = 422
 
 

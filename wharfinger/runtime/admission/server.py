@@ -48,7 +48,9 @@ CHECK_S: Final = 3600.0
 """The interval at which the certificate and the configuration are checked."""
 RETRY_S: Final = 10.0
 SETTLE_S: Final = 10.0
-"""The time after which all API servers are expected to use a new configuration and its authorities."""
+"""The time, in seconds, after which all API servers are expected to use a changed webhook configuration and trust the CAs in
+it.
+"""
 JUDGE_S: Final = 2.0
 """The time limit for one judgement, which is shorter than the time that API servers wait."""
 LIMITS: Final = HttpLimits(
@@ -82,7 +84,7 @@ class AdmissionServer:
         self.certificate = ServedCertificate()
         self.port = 0
         self.ready = trio.Event()
-        """Set once the webhook configuration names this server."""
+        """An event that is set once the webhook configuration in the cluster names this server."""
         self.serving: Certificate | None = None
 
     async def handle(self, request: Request) -> Answer:
@@ -97,7 +99,7 @@ class AdmissionServer:
         except FormatError as error:
             return Response(400, f"{error}\n".encode(), "text/plain; charset=utf-8")
         judgement = Judgement(
-            warnings=("wharfinger did not check this resource in time; the daemon checks it before it acts on it",)
+            warnings=("wharfinger did not check this resource in time; the daemon checks it before acting on it",)
         )
         with trio.move_on_after(JUDGE_S):
             if review.deletes:

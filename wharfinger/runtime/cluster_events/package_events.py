@@ -24,8 +24,8 @@ from wharfinger.runtime.status.package_status import PackageStatus
 log = logging.getLogger(__name__)
 
 _SPARE: Final = 64
-"""The number of `Story` objects that may be kept beyond two for each package. If there are more, those of unknown packages are
-discarded.
+"""The number of `Story` objects that may be kept in addition to two for each package. If there are more, those of packages that
+are gone are discarded.
 """
 
 
@@ -44,7 +44,9 @@ class PackageEvents:
         self._stories: dict[str, Story] = {}
         self.runtime: Runtime | None = None
         self.find: Callable[[ObjectKey], JsonObject | None] = nothing_found
-        """The lookup of Applications, Modules and PackageRepositories, as they were seen last."""
+        """A function that returns the last known state of an Application, a Module or a PackageRepository; None if it is not
+        known.
+        """
 
     def status_changed(self, name: str, before: PackageStatus, after: PackageStatus) -> None:
         """Record the Events that a change of a package's status causes."""

@@ -30,7 +30,7 @@ FORGET_S: Final = 360.0
 BURST: Final = 25.0
 """The number of different Events about one object that are accepted in quick succession."""
 REFILL_S: Final = 60.0
-"""The time after which one more Event about the object is accepted."""
+"""The time, in seconds, after which one more Event about an object is accepted, once BURST is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Series:
     last: datetime
     count: int = 1
     written: int = 0
-    """The count that the API server has; 0: the Event has not been created."""
+    """The count in the Event that was last written to the API server; 0 if the Event has not been created yet."""
     written_s: float = -math.inf
     seen_s: float = -math.inf
 

@@ -314,7 +314,7 @@ class Controller:
             try:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
-                log.info("%s: its installed version is kept, but not run: %s", identity, error)
+                log.info("%s: the package stays installed, but does not run: %s", identity, error)
         self.guard.report_held_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 

@@ -105,7 +105,7 @@ class Guard:
         self._leaving: dict[str, frozenset[str]] = {}
         """The packages whose removal has begun, each with the packages that it needs until its removal is complete."""
         self._off: set[str] = set()
-        """The Modules that their resources or the daemon's rules turn off, and whose disabling was admitted."""
+        """The Modules that their resource or a default turns off, and whose disable this guard has let begin."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 

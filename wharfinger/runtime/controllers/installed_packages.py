@@ -161,7 +161,7 @@ class IdlePackages:
         """Log why the package stays idle, but only once for each reason, because every reconciliation finds the reason again."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
-            log.info("%s: its installed version is kept, but not run: %s", instance.id, why)
+            log.info("%s: the package stays installed, but does not run: %s", instance.id, why)
 
 
 def _is_as_applied(

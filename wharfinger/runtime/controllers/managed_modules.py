@@ -23,14 +23,14 @@ from wharfinger.runtime.resources.resources import ENABLED_BY_DEFAULT, GROUP, RE
 from wharfinger.runtime.resources.static_values import MAX_STATIC, STATIC_VALUES
 
 MANAGED_BY: Final = "wharfinger.dev/managed-by"
-"""The label of managed resources; a resource without it belongs to another manager and is not changed."""
+"""The label of the resources that are made from the modules directory. A resource without this label is never changed."""
 MODULES_DIR: Final = "modules-dir"
 GLOBAL_HOOKS: Final = "wharfinger.dev/global-hooks"
 """The annotation that marks the Module with the global hooks; its value is ``"true"``."""
 CONTENT: Final = "wharfinger.dev/content"
 """The annotation with the digest of the files and static values from which the Module's resource was last applied."""
 PROBLEM: Final = "wharfinger.dev/config-map-problem"
-"""The annotation of the Module ``global`` that says why the present ConfigMap is not used."""
+"""The annotation of the Module ``global`` that says why the current ConfigMap with settings is not used."""
 NO_VERSION: Final = "0.0.0"
 """The version of a folder whose files state no version."""
 MAX_PROBLEM: Final = 1024

@@ -48,8 +48,8 @@ log = logging.getLogger(__name__)
 MANAGER: Final = "wharfinger-modules-dir"
 RESCAN_S: Final = 30.0
 SETTLE_S: Final = 0.5
-"""The delay of the comparison after a change of a Module or a PackageRepository, in seconds. All changes in this time cause
-only one comparison.
+"""After a change of a Module or a PackageRepository, the resources are compared with the modules directory after this delay, in
+seconds. All changes in this time cause only one comparison.
 """
 _COMPARE: Final = "compare"
 _SCAN: Final = "scan"

@@ -74,8 +74,8 @@ class Scanner:
             raise ArtifactError(f"global hooks {folder}: not a folder; name an existing one")
         if (folder / GLOBAL_PACKAGE).exists():
             raise ArtifactError(
-                f"global hooks {folder}: it contains {GLOBAL_PACKAGE}, but that is the name of the package made from "
-                f"the folder; rename {GLOBAL_PACKAGE}"
+                f"global hooks {folder}: the folder contains {GLOBAL_PACKAGE}, but the daemon uses this name for the package "
+                f"that it makes from the folder; rename {GLOBAL_PACKAGE}"
             )
         return self._content(folder, known, None).digest
 

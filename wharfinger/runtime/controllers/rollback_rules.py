@@ -111,9 +111,9 @@ def find_target(history: Sequence[Release], revision: int) -> Target | NoTarget:
     found = next((release for release in history if release.revision == revision), None)
     known = _listed(release.revision for release in deployed)
     if found is None:
-        return NoTarget(f"there is no revision {revision}; these were deployed, and are recorded: {known}")
+        return NoTarget(f"there is no revision {revision}; deployed revisions that are still recorded: {known}")
     if found not in deployed:
-        return NoTarget(f"revision {revision} was never deployed ({found.status}); these were: {known}")
+        return NoTarget(f"revision {revision} was never deployed ({found.status}); the deployed revisions are {known}")
     return Target(found)
 
 

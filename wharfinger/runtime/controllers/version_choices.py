@@ -185,4 +185,7 @@ def _moved(spec: PackageSpec, version: str, installed: str, found: str) -> str:
         else "to install the new content, set the annotation wharfinger.dev/reconcile-requested-at, or set "
         "spec.update.movedTag to follow"
     )
-    return f"the tag of {version} has moved: {installed} is installed, but the tag in the repository is {found} now; {remedy}"
+    return (
+        f"the tag of {version} has moved: {installed} is installed, but the tag in the repository points at {found} now; "
+        f"{remedy}"
+    )

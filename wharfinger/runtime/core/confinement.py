@@ -14,8 +14,8 @@ class Confinement:
         self._claims = claims
         self._known = known
         self.reaches_cluster: Callable[[str], bool] = lambda _namespace: False
-        """The test whether Applications of a namespace may have objects in the whole cluster. This default
-        always answers no; the controller replaces it, because it watches namespaces.
+        """A function that returns whether Applications of a namespace may have objects in the whole cluster. This default
+        always returns False. The controller, which watches namespaces, replaces it.
         """
 
     def __call__(self, owner: Owner) -> bool:

@@ -92,8 +92,8 @@ from wharfinger.runtime.status.reasons import Reason
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 3
-"""The number of attempts during which packages of a higher order wait for a failing task. So they wait during a short outage,
-but not during a long one.
+"""The number of failed attempts of a task after which packages of a higher order no longer wait for the task. So these packages
+wait during a short outage, but not during a long one.
 """
 
 
@@ -120,13 +120,13 @@ class Packages:
         self.observe = observers.package
         self.unreported = UnreportedDecisions(self.scheduler)
         self.elsewhere: Callable[[PackageOrders], None] = _ignored
-        """The callback for the scheduler's orders about packages that this runtime does not have."""
+        """The callback for decisions and requests of the scheduler about packages that this runtime does not manage."""
         self.modules = Modules(self.instances, self.scheduler, kubernetes_version)
         self._queues = queues
         self._effects: deque[tuple[Instance, Effect]] = deque()
         self._early: dict[str, tuple[Instance, Offer]] = {}
-        """Offers of new Modules in exclusive groups; they wait until all installed packages are known, because one of these may
-        be the Module of the group that takes precedence.
+        """New Modules in exclusive groups that the scheduler does not have yet, each with its offer. They wait until all
+        installed packages are known, because an installed package may be the Module of the group that takes precedence.
         """
         self._orders = PendingDecisions()
         self._changed = False

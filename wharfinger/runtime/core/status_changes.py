@@ -24,8 +24,8 @@ class StatusChanges:
     on_change: Callable[[str], None]
     """The callback for a changed status or a completed removal, called with the package's name; it must not block."""
     on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None
-    """The callback for a changed status, called with the package's name, the former status and the new one, in place of
-    `on_change`.
+    """The callback for a changed status. It gets the package's name, the former status and the new status. If it is set,
+    `on_change` is not called for a changed status.
     """
 
     def report(self, instance: Instance, before: PackageStatus) -> None:

@@ -35,7 +35,7 @@ def add_admission(parser: argparse.ArgumentParser) -> None:
         "--admission-pod-ip",
         default="",
         metavar="IP",
-        help="the address of this pod, for a Service without a selector. While the daemon leads, it makes the address the "
+        help="the address of this pod, for a Service without a selector. While the daemon is at work, it makes the address the "
         "only endpoint of the Service. The port of the Service must have the name admission (default: the Service needs a "
         "selector, and also sends requests to daemons on standby, which do not answer)",
     )

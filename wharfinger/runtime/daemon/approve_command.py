@@ -63,12 +63,13 @@ async def approve(client: ClusterClient, name: str, version: str) -> str:
     key = resource_key(package_id(name))
     obj = await client.get(key)
     if find_str(obj, "spec", "packageVersion"):
-        raise NothingToApproveError("it has an exact version, which needs no approval")
+        raise NothingToApproveError("the package has an exact version, which needs no approval")
     if not version:
         version = find_str(obj, "status", "update", "pending")
         if not version:
             raise NothingToApproveError(
-                find_str(obj, "status", "update", "message") or "it has an exact version, which needs no approval"
+                find_str(obj, "status", "update", "message")
+                or "the package has an exact version, which needs no approval"
             )
     patch: JsonObject = {"metadata": {"annotations": {APPROVED: version}}}
     await client.merge_patch(key, patch)

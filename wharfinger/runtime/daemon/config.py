@@ -44,12 +44,12 @@ class DaemonConfig:
     local_packages: tuple[Path, ...] = ()
     """The folders of this machine that packages may be read from."""
     sources: SourceOptions = SourceOptions()  # noqa: RUF009 - frozen
-    """The options of the network through which packages are downloaded."""
+    """The options for downloads of packages, such as proxies and mirrors."""
     platform_version: str = ""
     edition: str = ""
     bundle: str = ""
     bootstrapped_by: ObjectKey | None = None
-    """The ConfigMap whose existence says that the cluster is bootstrapped; None if the cluster always counts as bootstrapped."""
+    """The ConfigMap that exists once the cluster is bootstrapped; None if the cluster always counts as bootstrapped."""
     hook_timeout_s: float = HOOK_TIMEOUT_S
     folders: AddonFolders = AddonFolders()  # noqa: RUF009 - frozen
     on_startup: Repeat = Repeat.LAYOUT
@@ -63,15 +63,15 @@ class DaemonConfig:
     worker_pools: bool = False
     """True to keep the pods of WorkerPools ready, and to serve WorkerClaims."""
     pool_memory: int = 0
-    """The limit on the memory of the processes of all pools together, in bytes; 0: a share of the machine's memory."""
+    """The limit, in bytes, on the memory of all processes of all pools together; 0 means a share of the machine's memory."""
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
-    """The reach of Applications whose namespace has no scope label."""
+    """The scope of Applications whose namespace has no scope label: their own namespace, or the whole cluster."""
     require_account: bool = False
     """True if packages without a service account are refused."""
     admission: Endpoint | None = None
     """The endpoint of the admission server; None: no admission server."""
     metrics_address: str = ""
-    """The address for scrapers, in addition to the debug socket; empty: none."""
+    """The address at which scrapers can read the metrics, in addition to the debug socket; empty if there is none."""
     traces: bool = False
     """True to export traces."""
     otlp_endpoint: str = ""

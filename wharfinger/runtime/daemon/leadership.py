@@ -36,8 +36,8 @@ log = logging.getLogger(__name__)
 
 LEASE: Final = lease_name(MAIN)
 LEASE_S: Final = 15.0
-"""The default duration of the Lease. The holder renews it after a third of this time, and gives up if it could not be renewed
-within two thirds.
+"""The default duration of the Lease. The holder renews the Lease after a third of this time. If the holder cannot renew the
+Lease within two thirds of this time, it gives the Lease up.
 """
 IDENTITY_FILE: Final = "identity"
 MAX_IDENTITY: Final = 200

@@ -141,7 +141,7 @@ FOR_ADMISSION: Final = (
         "register mutating hooks with API servers",
     ),
 )
-"""The rights that a daemon needs in addition with `--admission`."""
+"""The additional rights that a daemon needs if it runs with `--admission`."""
 
 
 FOR_ADMISSION_SERVICE: Final = (
@@ -244,7 +244,7 @@ async def watch_rights(client: ClusterClient, needed: Sequence[Right] = NEEDED) 
         if missing:
             said.warn(f"the daemon lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():
-            log.info("the daemon has all rights that it needs again")
+            log.info("the daemon again has all rights that it needs")
 
 
 def listed(missing: Iterable[Missing]) -> str:

@@ -70,7 +70,7 @@ async def _feed(manager: ServiceManager, hangs: Callable[[], str]) -> None:
         if not found:
             manager.notify("WATCHDOG=1")
         elif not before:
-            log.error("the watchdog is not fed until this problem ends: %s", found)
+            log.error("systemd gets no watchdog signal until this problem ends: %s", found)
         before = found
         await trio.sleep(manager.watchdog_s / 2)
 

@@ -46,7 +46,8 @@ def trace_options(asked: str, environment: Mapping[str, str]) -> TraceOptions:
             "@" in parts.netloc
         ):  # a login in the address would get into the log, and every user of the machine could see it in the command line
             return TraceOptions(
-                wanted=False, problem=f"{OPTION}: the address must not contain a login; set OTEL_EXPORTER_OTLP_HEADERS"
+                wanted=False,
+                problem=f"{OPTION}: the address must not contain a login; use OTEL_EXPORTER_OTLP_HEADERS for it",
             )
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             return TraceOptions(

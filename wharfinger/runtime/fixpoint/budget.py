@@ -83,7 +83,7 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
     elif loop.closed:
         why = "its own runs keep starting it again"
     elif len(loop.ids) > 1:
-        why = f"{_named(loop.ids)} each start the next one"
+        why = f"in the chain {_named(loop.ids)}, each node starts the next one"
     else:
         why = "events from outside keep starting it"
     return f"{what}; {why}; a run with unchanged inputs must have an unchanged result"
@@ -91,7 +91,7 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:
     """Return the message for a chain of creations that is too long."""
-    return f"{who} has a chain of more than {depth} creators: {_named(chain)} each create the next one; such a chain must end"
+    return f"{who} has a chain of more than {depth} creators: {_named(chain)}; each creates the next one; such a chain must end"
 
 
 def _named(ids: tuple[Id, ...]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 T = TypeVar("T", bound=Hashable)
 """The type of the nodes."""
 Edges: TypeAlias = Callable[[T], Iterable[T]]
-"""A function from a node to the nodes that it points to, or to the nodes that point to it."""
+"""A function that returns the neighbors of a node in one direction: the nodes it points to, or the nodes that point to it."""
 
 _DONE: Final = 2**63
 

@@ -82,7 +82,7 @@ class Report:
     runs: Mapping[Id, int]
     """The number of times that each body was begun."""
     level: Level
-    """The highest level at which any body was run."""
+    """The strictest level at which a body was run in this convergence."""
 
 
 class World:

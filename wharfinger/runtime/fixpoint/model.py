@@ -28,12 +28,12 @@ class Level(IntEnum):
     """
 
     NONE = 0
-    """Block, because an absent id may still appear."""
+    """The body blocks on an id that is absent, because it may still appear, and on an id that is not done yet."""
     CASCADE = 1
-    """Fail if an id is absent, because it will not appear; block on ids that are present and not done yet."""
+    """The body fails if an id is absent, because it will not appear. It blocks on ids that are present and not done yet."""
     FORCE = 2
-    """Fail if an id is absent, and also if it is present and not done yet, because it will not be done. Only nodes on a cycle,
-    and nodes that wait for no parked node, are run at this level.
+    """The body fails if an id is absent, and also if it is present and not done yet, because it will not be done. Only nodes on
+    a cycle, and nodes that wait for no parked node, are run at this level.
     """
 
 

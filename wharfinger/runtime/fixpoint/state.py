@@ -31,14 +31,16 @@ class Rules:
     """The settings of an engine: its limits, and whether its parked nodes are run at stricter levels (``drain``)."""
 
     drain: bool = True
-    """True if there are fixpoints: once nothing else can happen, the parked nodes are run at stricter levels. False in the
+    """True if the engine looks for fixpoints: once no node can run, it runs the parked nodes at stricter levels. False in the
     daemon, where a missing id may appear at any time.
     """
     budget: int = 32
-    """The number of charged runs that a node may have in one episode."""
+    """The number of charged runs that a node may have in one episode. The docstring of ``wharfinger.runtime.fixpoint`` defines
+    charged runs and episodes.
+    """
     depth: int = 64
-    """The greatest depth of creation: seeds and emissions from outside are at 0, and emissions of a node are one deeper than the
-    node.
+    """The limit on the depth of nodes. Seeds and emissions from outside are at depth 0. A node that another node emits is one
+    level deeper than the other node.
     """
 
 
@@ -125,7 +127,7 @@ class Mark(NamedTuple):
     digest: str | None = None
     """The digest of the id's content; None if the digest is unknown, so that any emission of the id counts as a change."""
     cause: Id | None = None
-    """The node whose run last changed the id; None means the world outside."""
+    """The node whose run last changed the id; None if the change came from outside of the engine."""
     present: bool = False
 
 
@@ -135,8 +137,8 @@ class LastAnswer(NamedTuple):
     result: str
     reads: tuple[Id, ...]
     differed: bool = False
-    """True if the answer differed from the published answer, but was not published, because its run was overtaken. Then the
-    next answer that is published counts as a change.
+    """True if the answer differed from the published answer, but was not published, because another run of the node
+    had become necessary meanwhile. Then the next answer that is published counts as a change.
     """
 
 
@@ -147,13 +149,13 @@ class Account(NamedTuple):
     """The episode to which ``charges`` and ``spent`` belong; in any other episode they are ignored."""
     charges: int = 0
     spent: bool = False
-    """True if the node is exhausted, so that it does not run."""
+    """True if the node's budget is used up, so that the node does not run."""
     paid: bool = False
-    """True if the run that the node is queued for is charged already."""
+    """True if the node is queued, and its next run was already charged to its budget."""
     news: bool = False
-    """True if the node published something new since it was last charged."""
+    """True if the node has published something new since the last charge to its budget."""
     cause: Id | None = None
-    """The node whose run caused the last charge; None means the world outside."""
+    """The node whose run caused the last charge; None if an event from outside of the engine caused it."""
 
 
 class Origin(NamedTuple):
@@ -167,14 +169,16 @@ class Node(NamedTuple):
     """The state of one node between two events."""
 
     mark: Mark | None
-    """The mark of the node's id; None if the node was removed. ``Fixpoint.marks`` then has the mark."""
+    """The mark of the node's id. It is None if the node was removed; the mark is then in ``Fixpoint.marks``."""
     stage: Stage
     run: int
     """The stamp of the node's last dispatch, which also identifies that run; 0 if the node was never dispatched."""
     level: Level
     again: Again
     lacks: tuple[Id, ...]
-    """The ids under which a parked node is listed in ``parked_on``; a node in another stage may still be listed there."""
+    """The ids that the node waits for while it is parked; ``parked_on`` lists the node under each of them. After the node has
+    left this stage, it may still be listed there.
+    """
     reads: tuple[Id, ...]
     """The ids under which the node is listed in ``readers``."""
     result: str | None
@@ -194,13 +198,17 @@ class Fixpoint(NamedTuple):
     clock: int
     episode: int
     charged: bool
-    """True if a node was charged in this episode."""
+    """True if a run was charged to the budget of any node in this episode."""
     arrived: int
-    """The stamp of the last arrival or removal."""
+    """The stamp of the last time that an id was removed, or arrived (it was new, or got new content)."""
     latest: int
-    """The stamp of the last change or end of a run. If a run has a later stamp, nothing changed since it began."""
+    """The stamp of the last event that changed an id or ended a run. If a run has a later stamp, nothing changed since that
+    run began.
+    """
     marks: "HashTrieMap[Id, Mark]"
-    """The marks of data, and of ids that were removed."""
+    """The marks of ids without a node: of data, and of removed ids. If a node was created anew while the body of the removed
+    node still runs, its mark is here, too.
+    """
     nodes: "HashTrieMap[Id, Node]"
     queue: Fifo[Id]
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"
@@ -209,14 +217,14 @@ class Fixpoint(NamedTuple):
     """The nodes that were parked since the last fixpoint, and the nodes that stayed parked at the last fixpoint."""
     sweepers: "HashTrieSet[Id]"
     loops: "HashTrieMap[Id, tuple[Id, ...]]"
-    """For each node that is queued to run at ``Level.FORCE`` and is part of a cycle: that cycle, beginning with the node."""
+    """For each node that is queued to run at ``Level.FORCE`` and lies on a cycle: the nodes of the cycle, this node first."""
     gone: "HashTrieSet[Id]"
     """The ids that were removed while a body ran; their marks are kept until no body runs."""
     queued: int
     running: int
     waiting: int
     told: bool
-    """True if Converged was reported, and no event except Pulled came since."""
+    """True if the last report Converged is still valid: after it, there was no event except Pulled."""
     cancelled: bool
 
     def phase(self, who: Id) -> Phase | None:

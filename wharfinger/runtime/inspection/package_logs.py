@@ -51,7 +51,9 @@ class _Line(NamedTuple):
 @dataclass(slots=True)
 class _Ring:
     lines: list[_Line] = field(default_factory=list)
-    """A list, because an empty deque takes as much memory as a hundred entries, and most packages have few lines."""
+    """The lines that are kept. This is a list and not a deque, because most packages have few lines, and an empty deque takes
+    as much memory as a hundred entries.
+    """
     size: int = 0
     dropped: int = 0
     """The number of lines that are not kept any more. Lines are numbered from 1, so this is also the line number of the

@@ -9,7 +9,7 @@ from wharfinger.pools.pods.pod_pools import PodPools
 
 Rows = Sequence[tuple[Sequence[str], float]]
 MAX_POOLS: Final = 200
-"""The number of pools with labels of their own; all further pools are counted together."""
+"""The limit on the number of pools that metrics name in their labels; all further pools are counted together."""
 OTHERS: Final = ("", "others")
 _POOL: Final = ("namespace", "pool")
 
@@ -42,7 +42,7 @@ DISPATCH: Final = _described(
 CLAIMED: Final = _described(
     "claim_seconds_total",
     MetricKind.COUNTER,
-    "Time from a request for a pod to the assignment of one, summed over all requests, in seconds.",
+    "Time from a request for a pod to the assignment of a pod, summed over all requests, in seconds.",
 )
 REPLACED: Final = _described(
     "replaced_total", MetricKind.COUNTER, "Number of pods that were replaced because they did not become ready."

@@ -40,7 +40,7 @@ SECONDS: Final = _counter(
 HEALTHY: Final = _gauge("apply_healthy", "1 while all operations on objects and all prunes succeed, otherwise 0.")
 PRUNED: Final = _counter(
     "pruned_objects_total",
-    "Number of objects that prunes deleted, because their release no longer contains them. Deletions by upgrades are not "
+    "Number of objects that were pruned (deleted because their release no longer contains them). Deletions by upgrades are not "
     "counted.",
 )
 SLOW: Final = _gauge(

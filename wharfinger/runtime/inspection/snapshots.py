@@ -118,7 +118,7 @@ class RuntimeInspector:
     find: Callable[[ObjectKey], JsonObject | None] = nothing_found
     """The function that returns an Application or a Module as it was last seen."""
     advised: dict[tuple[str, str], Advice] = field(default_factory=dict)
-    """The last advice about versions, by package and version."""
+    """The last advice for each package about other versions that would work. The keys are the package and its version."""
     _secrets: dict[str, tuple[JsonObject, JsonObject, tuple[str, ...]]] = field(default_factory=dict)
     """For each package: its settings, its values, and the texts in both whose keys look like keys of secrets, such as
     ``password``.

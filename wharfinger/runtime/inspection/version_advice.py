@@ -26,7 +26,7 @@ from wharfinger.runtime.scheduler_details import ExplanationSnapshot
 from wharfinger.runtime.versions.version_chooser import Why
 
 MAX_WAIT_S: Final = 5.0
-"""The time limit of a search, after which the explanation is returned without versions."""
+"""The time limit, in seconds, for a search for versions. After this time, the explanation is returned without versions."""
 KEPT_S: Final = 30.0
 """The time for which advice is reused while the scheduler's state is the same. A search may take a second of processor time,
 and clients that watch an explanation request it again and again.

@@ -12,7 +12,7 @@ from wharfinger.formats.exposition import Description, MetricKind, plain_text
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_WATCHES: Final = 1_000
 REQUESTING: Final = frozenset({"listing", "opening"})
-"""The actions in which a watch sends a request, which may have to wait for other requests."""
+"""The actions in which a watch sends a request. The request may have to wait until other requests have ended."""
 OTHERS: Final = ("(others)", "", "", "")
 
 HEARD: Final = Description(

@@ -203,9 +203,9 @@ def _run(args: argparse.Namespace, work: Callable[[ClusterClient], Awaitable[Non
     except InstallError as error:
         return _failed(f"{what}: {error}", 1)
     except NotFoundError as error:
-        return _failed(f"{error}; check the name, the namespace, and that the daemon has installed its definitions", 1)
+        return _failed(f"{error}; check the name, the namespace, and that the daemon has installed its CRDs", 1)
     except UnknownKindError as error:
-        return _failed(f"{error}; the daemon installs its definitions when it starts", 1)
+        return _failed(f"{error}; start the daemon, which installs its CustomResourceDefinitions", 1)
     except (ClusterError, ConnectionConfigError) as error:
         return _failed(cluster_problem(error), 1)
     except KeyboardInterrupt:

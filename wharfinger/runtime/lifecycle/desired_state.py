@@ -74,8 +74,8 @@ _RECONFIGURING: Final = (
     Change.SCOPE,
     Change.ACCOUNT,
 )
-"""The changes for which the loaded version only has to run again. If several of them apply, the first one is the reported
-reason.
+"""The changes after which the package does not have to be loaded again, but only has to run again. If several of them occur
+together, the first one in this order is the reported reason.
 """
 
 _THE_REST: Final = "DesiredStateChanged"
@@ -103,18 +103,18 @@ class DesiredState:
     forced: str = ""
     """A text that a user changes to request a new download, because a tag was pushed again."""
     reset: str = ""
-    """A text that a user changes to request that steps are repeated that are otherwise done only once."""
+    """A text that a user changes to request a reset: the package then repeats the steps that are otherwise done only once."""
     digest: str = ""
     """The digest that the package must have; "" means the digest to which its tag points."""
     suspended: bool = False
     cluster_scope: bool = False
     """True if an Application may have objects outside of its namespace."""
     patches: str = ""
-    """Checksum of the patches of rendered objects."""
+    """The checksum of the patches of rendered objects."""
     upgrade: str = ""
-    """Checksum of the policy for failed upgrades; "" means that they are not rolled back."""
+    """The checksum of the policy for failed upgrades; "" means that failed upgrades are not rolled back."""
     account: str = ""
-    """The service account that the package acts as; "" means the daemon itself."""
+    """The service account whose rights the package uses; "" means the rights of the daemon."""
 
 
 @dataclass(frozen=True, slots=True)

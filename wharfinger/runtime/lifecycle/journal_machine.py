@@ -62,7 +62,7 @@ UNTRUE: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     Operation.DISABLE: (Operation.RECONCILIATION, Operation.REMOVAL),
     Operation.REMOVAL: (Operation.UPDATE, Operation.RECONCILIATION, Operation.DISABLE),
 }
-"""For each operation, the other operations whose records are deleted when it begins, because it undoes what they record."""
+"""For each operation, the operations whose records are deleted when it begins, because it undoes their results."""
 
 
 class StepLimitError(Exception):

@@ -100,7 +100,9 @@ class Package:
     suspension: int | None = None
     removal: int | None = None
     applying: bool = False
-    """True from the beginning of a reconciliation to the end of its task Run."""
+    """True from the beginning of a reconciliation until its task named ``Run`` is complete, or another operation replaces the
+    reconciliation.
+    """
     leaving: bool = False
     """True if the removal's tasks are done, so that the package only has to be forgotten."""
 

@@ -24,7 +24,7 @@ from wharfinger.runtime.resources.identity import PackageId
 from wharfinger.runtime.resources.resources import SECRET
 
 FRESH_S: Final = 60.0
-"""The time after the list request during which its states are used."""
+"""The time, in seconds, for which the states from a list request may be used."""
 MAX_STATES: Final = 5_000
 """The limit on the number of states that are kept."""
 

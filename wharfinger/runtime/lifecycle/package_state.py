@@ -99,7 +99,7 @@ class PackageState:
     has a rule that compares new settings with them.
     """
     configured_version: int = 0
-    """The version of the schema of these settings; 0 if it is not known."""
+    """The version of the schema for which the settings in ``configured`` are written; 0 if it is not known."""
     withdrawn: bool = False
     """True if the package was removed from the cluster, all of its delete hooks have run, and nothing was applied after that."""
     forced: str = ""
@@ -114,7 +114,7 @@ class PackageState:
     """
 
     made: frozenset[str] = frozenset()
-    """The kinds (such as ``apps/v1/Deployment``) of which the package's hooks may have made objects; these objects are
+    """The kinds (such as ``apps/v1/Deployment``) of the objects that the package's hooks may have created. The objects are
     deleted when the package is uninstalled.
     """
 

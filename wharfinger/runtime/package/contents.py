@@ -15,7 +15,7 @@ from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.rendering.chart_use import ChartUse
 
 MOST: Final = 64
-"""The limit on the number of contents of each kind that are kept."""
+"""The limit on the number of entries in each cache."""
 
 Content = TypeVar("Content")
 
@@ -52,4 +52,4 @@ class Contents:
     definitions: Kept[Definition] = field(default_factory=Kept)
     chart_uses: Kept[ChartUse] = field(default_factory=Kept)
     webhook_mentions: Kept[bool] = field(default_factory=Kept)
-    """For each content, True if the templates of its chart mention conversion webhooks."""
+    """For the files of each package version, True if the templates of its chart mention conversion webhooks."""

@@ -417,7 +417,7 @@ class OthersTurned(RequestBase):
 
     before: tuple[str, ...]
     forced: bool
-    """True if the script is to run again even if it saw exactly these Modules."""
+    """True if the enabled script must run again even if ``before`` has not changed since its last run."""
 
 
 @dataclass(frozen=True, slots=True)

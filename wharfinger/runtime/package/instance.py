@@ -116,7 +116,7 @@ class Tools:
     """The scope that is cancelled when the daemon stops, so that tasks that only wait do not delay the stop."""
     states: ListedStates = field(default_factory=ListedStates)
     contents: Contents = field(default_factory=Contents)
-    """The cache of recently used contents, which packages share."""
+    """The cache of what was read from the files of packages. Packages with the same files share one copy."""
     crd_phase: Tries = field(default_factory=Tries)
     """The packages whose CRDs are being ensured for the first time."""
     load_phase: Tries = field(default_factory=Tries)
@@ -133,9 +133,12 @@ class Tools:
     engine: ChartEngine | None = None
     """The chart engine, whose counters are read for metrics; None if ``helm template`` renders the charts."""
     warm: WarmStarts | None = None
-    """The pools of warm interpreters for Python hooks, only for inspection; None if the daemon has no warm interpreters."""
+    """The pools of warm interpreters for Python hooks, kept here only for statistics and metrics; None if the daemon has none.
+    """
     persistent: PersistentPrograms | None = None
-    """The hooks that keep running, only for inspection; None if the daemon keeps no hooks running."""
+    """The programs of hooks that keep running between runs, kept here only for statistics and metrics; None if the daemon has
+    none.
+    """
     tracer: Tracer | None = None
     """The tracer, which makes spans of hooks' runs; None if no traces are exported."""
     webhooks: Webhooks | None = None
@@ -181,7 +184,7 @@ class Instance:
     values_lock: trio.Lock = field(default_factory=trio.Lock)
     crds_changed: Signal = field(default_factory=Signal)
     steps: Steps | None = None
-    """The journal's steps of the operation whose task runs in the main lane."""
+    """The steps, in the journal, of the operation whose task now runs in the main lane."""
     log_budgets: dict[str, LogBudget] = field(default_factory=dict)
     """The log budget that each hook has left."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
@@ -191,7 +194,7 @@ class Instance:
     observe: Observe | None = None
     """The callback for each event, which the flight recorder provides."""
     _secrets: tuple[tuple[object, ...], tuple[str, ...]] = ((), ())
-    """The package's own secrets, with the objects in which they were found."""
+    """A cache for ``secrets``: the objects that were searched for secrets, and the secret texts that were found in them."""
 
     def take(self, event: Event, around: Around) -> tuple[Effect, ...]:
         """Process an event: replace the state by the next state, and return the effects to carry out."""

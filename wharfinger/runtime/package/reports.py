@@ -257,7 +257,7 @@ def _by_release(
         case Troubled(texts):
             before = package.warnings.get(UPKEEP, ())
             new = tuple(Log(text, warning=True) for text in texts if text not in before)
-            done = (Log("no correction or deletion fails any more"),) if before and not texts else ()
+            done = (Log("all corrections and deletions of objects succeed again"),) if before and not texts else ()
             return warned(package, around, UPKEEP, texts), (*new, *done)
         case _:
             assert_never(event)

@@ -65,11 +65,11 @@ class Attempt(msgspec.Struct, frozen=True):
     """The checksum of the state that the resource asks for; empty if no desired state was adopted."""
     since: datetime | None = None
     changed: bool = False
-    """True if this process has adopted another desired state before, so that the attempt is an upgrade."""
+    """True if this process has adopted another desired state before this one, so that the attempt is an upgrade."""
     failures: int = 0
-    """The number of times that a stage failed."""
+    """The number of times that a stage has failed in this attempt."""
     failure: Failure | None = None
-    """The last failure, or the first permanent failure, which no later failure replaces."""
+    """The first permanent failure, or, if there is no permanent failure, the last failure. None if no stage failed."""
     settled: bool = False
     """True if the package was Ready with the state that the resource asks for."""
 
@@ -108,8 +108,8 @@ class Files(msgspec.Struct, frozen=True):
     loaded_once: bool = False
     """True if this process has loaded the package."""
     chart_use: tuple[str, ChartUse] | None = None
-    """The digest of the chart that was searched last, and the inputs on which this chart can depend. While the digest is the
-    same, the chart is not searched again.
+    """The digest of the chart whose templates were examined last, and the inputs that these templates can use. While the digest
+    is the same, the templates are not examined again.
     """
     mentions_webhooks: tuple[str, bool] | None = None
     """The digest of the package whose files were searched last, and whether the files mention conversion webhooks. While the
@@ -125,17 +125,17 @@ class Node(msgspec.Struct, frozen=True):
     joined: Definition | None = None
     """The definition from which the scheduler's node was made."""
     refused: Failure | None = None
-    """The reason why the scheduler refused the loaded version as the node.
+    """The reason why the scheduler refused to make the package's node from the loaded version; None if there is no refusal.
 
-    If an earlier version is installed, it keeps running, and it is still the node.
+    If an earlier version is installed, it keeps running, and the node is still made from that version.
     """
     run: int = 0
     """The number of the reconciliation that the scheduler has ordered most recently."""
     disabling: tuple[str, bool] | None = None
     """The reason for the Disable that is under way, and whether it uninstalls the package."""
     missed_disable: tuple[str, bool] | None = None
-    """A Disable that could not begin when the scheduler ordered it, or that a suspension interrupted: its reason, and whether
-    it uninstalls the package.
+    """A Disable that could not begin when the scheduler ordered it, or that a suspension interrupted. The tuple has the reason
+    for the Disable, and whether the Disable uninstalls the package.
     """
 
 
@@ -143,15 +143,15 @@ class Vote(msgspec.Struct, frozen=True):
     """The state of a package's enabled script: the input of its last run, its vote, and its run that is under way."""
 
     saw: tuple[str, ...] = ()
-    """The Modules before this package that were on when the script last ran."""
+    """The Modules that precede this package in the order and were on when its enabled script last ran."""
     voting: WorkScope | None = None
     """The scope of a run of the enabled script outside of an update, while the run waits or is under way."""
     reason: str = ""
-    """The change of the specification because of which the run with the scope ``voting`` was started; empty if the run was
-    started only because the Modules in ``saw`` have changed.
+    """The change of the specification that caused the run with the scope ``voting``; empty if the only cause is a change of
+    the Modules in ``saw``.
     """
     asked_about: str = ""
-    """The checksum of the settings with which the script last ran."""
+    """The checksum of the settings with which the enabled script last ran."""
     kept: KeptVote | None = None
     """The script's last answer."""
     cast: ScriptVoted | None = None
@@ -162,7 +162,7 @@ class Configuration(msgspec.Struct, frozen=True):
     """The settings and values of a package."""
 
     newest: ResolvedSettings = NO_SETTINGS
-    """The settings that were wanted at the last check, converted to the newest version of the schema."""
+    """The settings that the resource requested at the last check, converted to the newest version of the schema."""
     configured: ResolvedSettings = NO_SETTINGS
     """The settings with which the package was last configured; hooks get these settings."""
     configured_by: Definition | None = None
@@ -181,8 +181,8 @@ class Applied(msgspec.Struct, frozen=True):
     render and apply the chart again.
     """
     verified: bool = False
-    """True if this process has applied the package or has found that it is applied, or if it has found that the package must be
-    applied again because the global values changed.
+    """True if this process knows whether the package is applied: it has applied the package, has found that it is applied, or
+    has found that it must be applied again because the global values changed.
     """
     dirty: bool = False
     """True if a hook changed the values while the chart was being applied with the earlier values."""
@@ -213,7 +213,7 @@ class Crds(msgspec.Struct, frozen=True):
     established: tuple[str, ...] | None = ()
     """The established definitions, as ``group/version/Kind``; None while they are not established."""
     scope: WorkScope | None = None
-    """The scope of the task that ensures the definitions."""
+    """The scope of the task that creates or updates the definitions in the cluster; None if there is no such task."""
 
 
 class Removal(msgspec.Struct, frozen=True):

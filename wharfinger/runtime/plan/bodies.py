@@ -144,7 +144,7 @@ class PlanBodies:
                 self.findings[name] = refused
             elif not spec.version:
                 text = f"spec: expected packageVersion, because a plan does not read repositories, found {spec.policy.follows}"
-                self.findings[name] = Refused(Reason.NO_VERSION.value, f"{text}; set the version to plan with")
+                self.findings[name] = Refused(Reason.NO_VERSION.value, f"{text}; set a version for the plan")
             elif (definition := self._loaded.get(needed)) is None:
                 return Terminal(_LOADING, reads=(needed,), emissions=(Emission(needed, digest=""),))
             elif isinstance(definition, Refused):

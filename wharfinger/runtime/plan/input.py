@@ -2,9 +2,9 @@
 
 Files are read as kubectl reads them: YAML or JSON, possibly with several documents, or with objects such as ``kind: List`` that
 contain other objects. If a path is a folder, the files directly in it whose names end in ``.yaml``, ``.yml`` or ``.json`` are
-read. No API server checks the documents, so each document is validated here with the CRD (``crds/``) that an API server would
-use; unknown fields are reported, too. Then the document is read as in the daemon. Documents of other kinds, and objects that are
-being deleted, are ignored; a plan states their number.
+read. No API server checks the documents, so the ``spec`` of each Application and Module is validated here with the schema of
+its CRD (``crds/``), without the CRD's CEL rules; unknown fields in it are reported, too. Then the document is read as in the
+daemon. Documents of other kinds, and objects that are being deleted, are ignored; a plan states their number.
 
 All problems are found in one run. Each problem names its file and the number of its document. Documents are numbered from 1;
 empty documents have no number.

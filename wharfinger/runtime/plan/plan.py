@@ -42,7 +42,7 @@ class PlanState(StrEnum):
     SUSPENDED = "suspended"
     """The package is suspended by ``spec.suspend``."""
     BLOCKED = "blocked"
-    """The package is wanted, but would not be on."""
+    """The user or a bundle requests that the package is on, but something, such as an unmet requirement, would keep it off."""
 
 
 @dataclass(frozen=True, slots=True)

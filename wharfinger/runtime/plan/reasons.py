@@ -47,7 +47,7 @@ class Explainer:
         intents = {name: each.intent for name, each in opinions.items() if each.intent is not None}
         self._looks = 0
         self._nodes: dict[str, NodeSnapshot] = {}
-        """The nodes that were visited. They are kept, because many explanations visit the same nodes."""
+        """A cache of the nodes that explanations have visited, because many explanations visit the same nodes."""
         self._known = Known(
             now=_NO_MOMENT, package=self._package, node=self._node, holders=lambda _: (), leaving=lambda _: ()
         )

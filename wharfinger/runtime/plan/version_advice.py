@@ -25,7 +25,7 @@ MAX_PACKAGES: Final = 2_000
 """The number of packages in a plan above which no versions are searched."""
 
 ReadIndex: TypeAlias = Callable[[str], Awaitable[PackageIndex | None]]
-"""A function that returns the versions of a package; it returns None if there is only the planned version."""
+"""A function that returns the index of a package's versions, or None if only the planned version of the package is known."""
 
 
 async def with_versions(

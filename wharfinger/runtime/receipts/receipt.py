@@ -35,8 +35,8 @@ class Receipt:
     names: Mapping[Part, Names] = field(default_factory=dict)
     """The names of the objects to which rights are restricted; empty if no restriction was requested."""
     unready: str = ""
-    """The reason why the package was not ready in the trial; "" if it was ready. Rights that it needs only once it is ready
-    are missing then.
+    """The reason why the package was not ready in the trial; "" if it was ready. If it was not
+    ready, the receipt lacks the rights that the package needs only once it is ready.
     """
 
 

@@ -35,7 +35,7 @@ class Part(StrEnum):
 
 MEANINGS: Final = {
     Part.PACKAGE: "the package itself, for its installation",
-    Part.HOOKS: "its hooks, without those that did not run",
+    Part.HOOKS: "its hooks, except those that did not run in the trial",
     Part.UPGRADE: "an upgrade",
     Part.REMOVAL: "its removal",
 }
@@ -45,7 +45,7 @@ Rights = Mapping[Part, frozenset[Access]]
 
 
 Names: TypeAlias = Mapping[Access, frozenset[str]]
-"""The names of the objects to which each access can be restricted; an access that is not listed is needed for all objects."""
+"""For each access, the names of the only objects for which it is needed. Each other access is needed for all objects."""
 NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
 """The verbs of requests about one object, for which RBAC can compare the object's name."""
 MAX_NAMES: Final = 50

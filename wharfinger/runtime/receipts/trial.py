@@ -39,8 +39,8 @@ from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.hook_runs import HOOK_AGENT
 
 SETTLE_S: Final = 10.0
-"""The limit in seconds of two waits: until a hook has run after the objects of the plan were created, and until no task of a
-package that is not ready runs or waits.
+"""The time limit, in seconds, of two waits. After the objects of the plan were created, the trial waits for the run of a hook.
+If the package is not ready, the trial waits until the package has no running or waiting task.
 """
 WAITING: Final = frozenset({Reason.NOT_READY, Reason.WORKLOAD_FAILED})
 """The reasons in the status of packages whose objects are applied, but not healthy."""
@@ -97,7 +97,7 @@ class Record:
     failed_in: Part | None = None
     failure: str = ""
     unready: str = ""
-    """The reason why the package was applied but not ready within the limit; "" if it was ready."""
+    """The reason why the package did not become ready within the limit after it was applied; "" if there is none."""
     phase: Part = Part.PACKAGE
 
     def take(self, user: str, request: JudgedRequest) -> None:

@@ -40,7 +40,7 @@ Clean: TypeAlias = set[str | None]
 """The texts that are known to contain no secret. None is always a member, because a field for a text may be None."""
 
 Encode: TypeAlias = Callable[[object, Text], JsonValue]
-"""A function that returns the form of a value that is a part of another value."""
+"""A function that returns the recorded form of a part of a value. It masks the texts in this part with the given function."""
 _NOTHING: Final[Mapping[str, frozenset[str]]] = {}
 
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")

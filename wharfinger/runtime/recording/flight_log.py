@@ -75,7 +75,7 @@ class _Disk:
     max_bytes: int
     descriptor: int = -1
     unmade: int = 0
-    """The number of records that could not be made during the last call of `write`."""
+    """The number of deferred records whose functions failed during the last call of `write`, so that these records are lost."""
     _room: int = 0
     """The bytes that can be written before the oldest file has to be deleted."""
 

@@ -43,8 +43,8 @@ from wharfinger.runtime.scheduler import state as scheduler_state
 from wharfinger.runtime.status.reasons import Reason
 
 MOST_WAITING: Final = 16
-"""If at most this number of tasks wait in a lane, they are listed in the form of the state. If more tasks wait, only their number
-is written.
+"""The largest number of waiting tasks of a lane that are listed in a recorded state. If more tasks wait, only their number is
+recorded.
 """
 
 Step: TypeAlias = Callable[[object, object, JsonValue], tuple[object, tuple[object, ...]]]
@@ -52,7 +52,7 @@ TextOf: TypeAlias = Callable[[str], Text]
 """A function that takes a package's name, and returns the function that masks the package's texts."""
 Changes: TypeAlias = Callable[[Codec, object, object, TextOf], JsonValue]
 _KIND: Final[dict[type, list[JsonValue]]] = {}
-"""For each class of effects that has occurred, a list with its kind."""
+"""Cached results of :func:`kinds_of_effects` for single effects: the list with the name of the class, by the class."""
 
 
 @dataclass(frozen=True, slots=True)

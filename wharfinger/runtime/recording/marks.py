@@ -203,7 +203,7 @@ _DETAILS: Final[dict[type, Callable[[Never, Text], list[JsonValue]]]] = {
 the kind is recorded.
 """
 MARKED: Final = frozenset((*_DETAILS, dict))
-"""The classes whose objects are always recorded as marks."""
+"""The classes whose objects are always recorded as marks: as a number and a few attributes, and not with their content."""
 
 
 def _details(value: object, text: Text) -> list[JsonValue]:

@@ -21,9 +21,11 @@ from typing import Final
 from wharfinger.formats.redaction.redaction_text import MARK, SHORTEST_SECRET, TextRedactor
 
 MOST_TEXTS: Final = 2_000
-"""If more texts of one package than this are kept, all of them are forgotten before the next records are written."""
+"""The limit on the remembered texts of one package. If it is exceeded, all texts of the package are forgotten before the next
+records are written.
+"""
 MOST_NUMBERS: Final = 100_000
-"""The limit on the number of masked parts that have a number."""
+"""The limit on the number of different masked parts. Each gets a number; beyond the limit, all numbers are assigned anew."""
 _NUMBERED: Final = re.compile(re.escape(MARK) + r"([0-9]{1,9})")
 
 
@@ -70,7 +72,9 @@ class Masking:
         self._redactor = TextRedactor()
         self._texts: dict[str, str] = {}
         self.clean: set[str | None] = {None}
-        """The texts that are known to contain no secret, and None. One call with this set checks all texts of a record."""
+        """The texts that are known to contain no secret. The set also contains None, because a text of a record may be None; so
+        one call of ``issuperset`` checks all texts of a record.
+        """
         self.renewed = 0
         """The number of times that the texts of this package were forgotten: because a new secret changes the masked form of a
         text, or because there were too many texts.
@@ -144,7 +148,7 @@ class Derived:
     def __init__(self, masking: Masking) -> None:
         self._masking = masking
         self.masked: list[tuple[str, str]] = []
-        """The texts of the events that contain a secret, with their masked forms."""
+        """Each text in the events that contains a secret, with the masked form of the text."""
 
     def __call__(self, text: str) -> str:
         """Return a text of an event without secrets."""

@@ -33,7 +33,7 @@ from wharfinger.runtime.recording.canonical import CanonicalError, Codec, Text
 from wharfinger.runtime.recording.status_form import status_after, status_changes
 
 Mark: TypeAlias = Callable[[object, Text], JsonValue]
-"""A function that returns the mark of an object."""
+"""A function that returns the mark of an object: the form that a recording has instead of the object (see `marks`)."""
 
 
 class Kind(Enum):
@@ -43,11 +43,11 @@ class Kind(Enum):
     """A number, a boolean, a name, or a tuple of names, written as it is."""
     TIME = auto()
     MARK = auto()
-    """A mark. Fields of this kind are compared by identity."""
+    """An object that is recorded as a mark, without its content. Fields of this kind are compared by identity."""
     HELD = auto()
-    """A tuple that contains marks. Fields of this kind are compared by identity."""
+    """A tuple that contains objects that are recorded as marks. Fields of this kind are compared by identity."""
     VALUE = auto()
-    """A record or texts, written by the codec."""
+    """Any other value, such as a record or a tuple of texts. The codec writes it."""
     FAILING = auto()
     HISTORY = auto()
 

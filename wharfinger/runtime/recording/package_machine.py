@@ -36,9 +36,9 @@ _LOADING: Final = 1
 _SUSPENDED: Final = 2
 _APPLYING: Final = 4
 VOTE_CANCELLED: Final = 8
-"""The flag that is set if the scope of the enabled script's run is cancelled."""
+"""The flag for a cancelled run of the enabled script: it is set if the scope of the run is cancelled."""
 CRDS_CANCELLED: Final = 16
-"""The flag that is set if the scope of the task that ensures the CRDs is cancelled."""
+"""The flag for a cancelled task that ensures the CRDs: it is set if the scope of the task is cancelled."""
 _REMOVING: Final = 32
 
 
@@ -54,8 +54,8 @@ class _Changes:
 
 
 _OPAQUE: Final = {"PackageRead": ("hooks",), "ObjectsKnown": ("objects",), "ChartApplied": ("objects",)}
-"""Fields whose objects are recorded as marks (see :mod:`~wharfinger.runtime.recording.marks`), although the codec could write
-them, because they are tuples.
+"""The fields of events whose objects are recorded as marks (see :mod:`~wharfinger.runtime.recording.marks`). Without this list,
+the codec would write these objects in full, because they are tuples.
 """
 _KEPT: Final = {
     "AppId": frozenset({"namespace", "instance"}),
@@ -93,7 +93,7 @@ class PackageCodec(Codec):
         super().__init__(_KINDS, _KEPT, _OPAQUE)
         self.marks: Marks | None = None
         self.status: PackageStatus | None = None
-        """The status before the event that is being written."""
+        """The package's status before the event whose record is being written."""
         self._known: dict[int, StandIn] | None = None
         self._marked = set(MARKED)
 
@@ -165,7 +165,9 @@ class PackageCodec(Codec):
 
 
 PACKAGE_CODEC: Final = PackageCodec()
-"""A codec that reads single records. It leaves marks of objects that earlier records describe as they are."""
+"""A codec that reads a record without the earlier records. If an earlier record describes an object, this codec knows only the
+number of the object.
+"""
 
 
 def surroundings(package: Package, around: Around) -> list[object]:

@@ -19,8 +19,8 @@ from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.status.package_status import PackageStatus
 
 MENTION: Final = "mention"
-"""The tag of a form that stands for an event of another package, if that event concerned this package. The form also has the
-tag of the event, and the name of the other package.
+"""The tag of the recorded form of another package's event that concerned this package. The form also has the tag of that event,
+and the name of the other package.
 """
 _OF_PHASE: Final = (("files", ("definition",)), ("node", ("joined", "refused")))
 UNCHANGED: Final = "unchanged"
@@ -39,7 +39,7 @@ class Past:
     lifecycle: JsonValue = None
     entry: JsonValue = None
     node: Node | None = None
-    """The node of the last NodeAdded event."""
+    """The node in the last NodeAdded event about the package; None if the package has no node."""
     status: PackageStatus | None = None
     phase: dict[str, bool] = field(default_factory=dict)
     """The facts that determine the phase of the package: whether a ``definition`` was read, whether a definition has
@@ -47,7 +47,7 @@ class Past:
     """
     lanes: JsonObject = field(default_factory=dict)
     tasks: JsonObject = field(default_factory=dict)
-    """The tasks that wait in each lane, in order: pairs of a number and a name."""
+    """The tasks that wait in each lane, in order. Each task is a pair of its number and its name."""
     retries: dict[str, float] = field(default_factory=dict)
     """The times at which lanes that back off run again, in seconds since 1970."""
     steps: JsonObject = field(default_factory=dict)

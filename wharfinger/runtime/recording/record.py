@@ -26,8 +26,8 @@ FORMAT: Final = 6
 
 
 LATER: Final = "later"
-"""The value in place of an event's changes, if a later record of the same state machine has them, together with the changes
-of the events in between.
+"""The value that the record of an event has instead of the changes of the state. These changes are in a later record of the
+same state machine, together with the changes of the events in between.
 """
 
 
@@ -39,7 +39,7 @@ class Why(StrEnum):
     CONTINUES = "continues"
     """A new file begins."""
     RENEWED = "renewed"
-    """The masked form of texts may have changed."""
+    """Texts may be masked in another way than before, for example because a new secret is known."""
     REPLACED = "replaced"
     """The state was replaced without an event; for example, a package was created again."""
     UNEXPLAINED = "unexplained"

@@ -45,12 +45,14 @@ from wharfinger.runtime.scheduler.graph import Node
 from wharfinger.runtime.scheduler.state import Graph
 
 ALL: Final = ""
-"""The key in the records of the scheduler, which has one state for all packages."""
+"""The text in the records of the scheduler that takes the place of a package's name. The scheduler has one state for all
+packages.
+"""
 _STATE: Final = 7
-"""The index at which the changes of the state are in the line of an event, which is a list."""
+"""The record of an event is a list; this is the index of the changes of the state in the list."""
 MOST_TOGETHER: Final = 128
-"""The limit on the number of steps of a state machine whose changes are written together. The changes are the most expensive
-part of a record.
+"""The changes of at most this many steps of one state machine are written together. They are the most expensive part of a
+record.
 """
 _NO_EFFECTS: Final[list[JsonValue]] = []
 
@@ -147,9 +149,7 @@ class RecordWriter:
         log.
         """
         self._lines: list[list[object]] = []
-        """The newest records. They are encoded later, because the changes of a state are added to the last record of its
-        state machine.
-        """
+        """The newest records, not encoded yet: changes of a state are still added to the last record of its state machine."""
         self._batches: list[list[list[object]] | Later] = [self._lines]
         """All records since the last flush, in batches; the last batch is ``_lines``."""
         self._known: dict[tuple[str, str], _Known] = {}
@@ -160,8 +160,8 @@ class RecordWriter:
         that are masked, so it can be used again.
         """
         self._graph: tuple[Graph, int, int] | None = None
-        """The last recorded state of the scheduler, the number of the file that has it, and the number of renewals of masked
-        texts by then.
+        """The last recorded state of the scheduler, the number of the file that contains it, and the count of renewals of the
+        masked texts at that time.
         """
 
     def add(self, step: Step) -> None:

@@ -55,18 +55,22 @@ class Replay:
 
     events: int = 0
     states: int = 0
-    """The number of recorded whole states that were adopted, or compared at the beginning of a file."""
+    """The number of whole states in the recording. The replay continues from each of them. It compares some of them with the
+    state that it has replayed so far.
+    """
     skipped: int = 0
-    """The number of events that were not replayed, because the state of their machine already differs from the recorded one."""
+    """The number of events that were not replayed, because their state machine already differed from the recording."""
     lost: int = 0
     packages: set[str] = field(default_factory=set)
     _states: dict[tuple[str, str], object] = field(default_factory=dict)
     _codecs: dict[tuple[str, str], Codec] = field(default_factory=dict)
-    """The codec of each package, which knows the objects that were mentioned since the package's last whole state."""
+    """The codec for the records of each package. It remembers the objects that were described since the package's last whole
+    state.
+    """
     _off: set[tuple[str, str]] = field(default_factory=set)
     _open: dict[tuple[str, str], tuple[object, int]] = field(default_factory=dict)
-    """For each state machine with changes that are not compared yet, the state before these changes, and the number of events
-    since that state.
+    """The state machines with changes that are not compared yet. The value is the state before these changes, and the number of
+    events since that state.
     """
 
     def take(self, record: Record) -> Difference | None:

@@ -71,13 +71,13 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     machine: Machine
     package: str
     key: str
-    """The package; for a queue, followed by the number of the queue."""
+    """The key of the state machine: the name of the package; for a queue, the number of the queue follows."""
     before: object
     event: object
     after: object
     effects: tuple[object, ...]
     at: object = None
-    """The recorded inputs of a package's step that are not part of the package's state; None if there is no log."""
+    """The recorded inputs of a package's step that are not part of the package's state; None if no log is written."""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -250,7 +250,7 @@ class Rings:
     def __init__(self, text_of: Callable[[str], Text]) -> None:
         self.text_of = text_of
         self.limit = MOST_OF_ONE
-        """The limit on the number of steps of one package."""
+        """The limit on the number of steps that are kept for one package. It is lower if there are many packages."""
         self._most_of_newer = self.limit // 2
         self._rings: dict[str, Ring] = {}
         self._gone: OrderedDict[str, Ring] = OrderedDict()

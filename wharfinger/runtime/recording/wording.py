@@ -38,7 +38,7 @@ _SCOPES: Final = tuple(operation.value for operation in (
     Operation.REMOVAL,
 ))  # fmt: skip
 _QUIET: Final = frozenset({"Enqueued", "Completed", "Interrupted", "RetryDue", "Begin", "Start", "Complete", "Finish"})
-"""The tags (the names of the classes) of the events of queues and journals that only carry out decisions."""
+"""The events of queues and journals that only carry out earlier decisions, by their tags (the names of their classes)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from wharfinger.runtime.versions.version_chooser import choose
 from wharfinger.runtime.versions.version_policy import Channel, Range
 
 _NOW: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of the choice. It has no effect, because update windows do not apply to a package that is not installed."""
+"""The time that is passed to ``choose``. Any time will do: only update windows depend on it, and they do not apply to a
+package that is not installed.
+"""
 
 
 async def followed_tag(registry: Registry, path: str, spec: PackageSpec) -> str:

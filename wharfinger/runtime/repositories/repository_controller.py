@@ -75,14 +75,14 @@ WORKERS: Final = 4
 """The limit on the number of repositories that are scanned at the same time."""
 RETRY_S: Final = 5.0
 LOOKED_UP: Final = 8
-"""The number of versions, beginning with the newest, whose details are read if a user requests the versions of a package that
-no resource follows. All versions of such a package are listed.
+"""If a user requests the versions of a package that no resource follows, the daemon reads the details of this number of the
+newest versions. The names of older versions are listed without details.
 """
 MAX_LOOKED_UP: Final = 100
 LOOKED_UP_S: Final = 300.0
 """The time in seconds for which the result of a lookup (`Repositories.look_up`) is kept."""
 FAILED_S: Final = 30.0
-"""The time in seconds until the next lookup of a package, if the last one failed or took too long."""
+"""The time, in seconds, after which a package is looked up again if its last lookup failed or took too long."""
 _CHECKED: Final = "checked-by-wharfinger"
 """The package name with which a source is opened if it is only checked. No package of this name is requested."""
 

@@ -38,7 +38,7 @@ class Scans:
     failures: int = 0
     done: Mapping[str, Interest] = field(default_factory=dict)
     full: bool = False
-    """True if a failed scan should have read all details."""
+    """True if a scan that was to read all details has failed since the last successful scan. Then the next scan reads them."""
 
 
 @dataclass(frozen=True, slots=True)

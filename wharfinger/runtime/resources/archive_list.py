@@ -27,7 +27,7 @@ MAX_FILES: Final = 1_000
 MAX_PARTS: Final = 16
 
 CarriedArchives: TypeAlias = tuple[tuple[int, tuple[ObjectKey, ...]], ...]
-"""For each archive that Secrets carry, its index in the list, and the Secrets with its parts, in order."""
+"""For each archive whose parts are in Secrets: its index in the list, and the Secrets in the order of the parts."""
 
 
 def read_archives(obj: JsonObject) -> tuple[tuple[ArchiveFile, ...], CarriedArchives]:

@@ -27,5 +27,5 @@ def check_needs(definition: Definition, identity: PackageId) -> None:
         if identity.name in names:
             raise IdentityError(
                 f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, "
-                "which is the name that it is installed under; install it under another name"
+                "and is itself installed under this name; install it under another name"
             )

@@ -18,7 +18,9 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 
 PATIENCE_S = 2.0
-"""The interval at which owners are notified until an object is looked up, so that they report the problem in their status."""
+"""Until an object has been looked up, its owners are notified at this interval, so that they report in their status why the
+object is not available yet.
+"""
 
 
 @dataclass(slots=True)

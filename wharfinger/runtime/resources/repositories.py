@@ -60,7 +60,7 @@ class Repository:
     realms: tuple[str, ...] = ()
     """The hosts outside of the registry's domain to which the login may be sent."""
     tls: ObjectKey | None = None
-    """The Secret with the certificate of the CA to trust, and the client's certificate."""
+    """The Secret that contains the CA certificate to trust, or the client certificate with its key, or both."""
     field: str = "registry"
     """The field of ``spec`` that has the source."""
 

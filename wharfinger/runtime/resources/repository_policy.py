@@ -130,7 +130,7 @@ def _texts(obj: JsonObject, field: str, where: str) -> tuple[str, ...]:
     listed = find_list(obj, field)
     texts = [each for each in listed if isinstance(each, str) and 0 < len(each) <= MAX_TEXT]
     if len(texts) != len(listed) or len(listed) > MAX_KEYS:
-        raise SpecError(f"{where}.{field}: expected at most {MAX_KEYS} types of predicates, as texts; correct them")
+        raise SpecError(f"{where}.{field}: expected at most {MAX_KEYS} texts of 1 to {MAX_TEXT} characters; correct it")
     return tuple(texts)
 
 

@@ -134,14 +134,16 @@ class Directives:
     default: bool | None = None
     """The value of a Module's annotation ENABLED_BY_DEFAULT; None if the annotation is not set."""
     account: str = ""
-    """The name of the service account, in the namespace of the release, that the package acts as; "" means the daemon itself."""
+    """The name of the service account whose rights the package uses, in the namespace of the release; "" means the rights of
+    the daemon.
+    """
     cluster_scope: bool = False
     """True if an Application may have objects outside of its namespace; only a label of its namespace can allow this, not the
     Application itself.
     """
     digest: str = ""
-    """The digest that the package must have, from the resource or from the choice of its version; "" means the digest to
-    which its tag points.
+    """The digest that the package must have. It comes from the resource, or from the choice of the version; "" accepts the
+    digest to which the tag of the version points.
     """
     kept_digest: str = ""
     """The digest of the wanted version as it is installed, if the package must not follow its tag to another digest; otherwise

@@ -16,8 +16,8 @@ from wharfinger.formats.json.value import JsonObject, checksum, find_str
 from wharfinger.packages.files.strict_fields import closed_object, flag, number, text
 
 ROLLBACK: Final = "wharfinger.dev/rollback-to"
-"""The annotation that requests a rollback. Its value is the number of a revision, or FORMER. Each change of the value is a
-request, so ``@`` and any text may follow, to make the value differ from the last one.
+"""The annotation that requests a rollback. Its value is the number of a revision, or FORMER, and may end with ``@`` and any
+text. Each change of the value is a request, so another text after ``@`` requests the same rollback again.
 """
 FORMER: Final = "former"
 """The value that requests a return to the newest deployed revision with another version or other settings."""

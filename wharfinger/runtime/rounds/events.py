@@ -162,7 +162,7 @@ class Purpose(Enum):
 class Simple(Enum):
     """The effects without parameters; the string value of each describes the action."""
 
-    READ_FLAGS = "read the switches of an earlier process"
+    READ_FLAGS = "read the enabled flags that global hooks set in an earlier process"
     LOOK = "check the round again"
     START_TURN = "begin a turn of the afterAll hooks"
 

@@ -107,7 +107,7 @@ from wharfinger.runtime.scheduler.package_node import GLOBAL_ORDER
 MAX_ROUNDS: Final = 5
 """The limit on the number of consecutive rounds that afterAll hooks cause."""
 UNREAD: Final = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verdict.ENABLE, script=True)
-"""The node of the Module ``global`` before it is read."""
+"""The scheduler's node for the Module ``global`` while the files of this Module have not been read yet."""
 
 Next: TypeAlias = tuple[Rounds, tuple[Effect, ...]]
 """The state of the rounds after a step, and the effects in the order in which they are to be carried out."""

@@ -44,19 +44,19 @@ class Rounds:
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
-    """The turn of the afterAll hooks. While a run of the Module ``global`` is pending, the turn is superseded, and the
-    run waits for the end of the turn.
+    """The execution of the afterAll hooks. If the Module ``global`` has to run again, this execution is superseded, and the run
+    of ``global`` waits for its end.
     """
     on: frozenset[str] = frozenset()
     """The packages that were on when the round began."""
     turned: "HashTrieSet[str]" = field(default_factory=HashTrieSet)
     """The packages that were switched on or off since the round began."""
     flags: Mapping[str, bool] = field(default_factory=lambda: NO_FLAGS)
-    """The switches of Modules that are in effect. Until the switches of the global hooks are known, these switches keep all
-    installed Modules on.
+    """The switches in effect: for each named Module, whether it is on. They are the switches that the global hooks have set.
+    Until these are known, the switches keep all installed Modules on.
     """
     flags_known: bool = False
-    """True once ``flags`` are the switches that the global hooks have set."""
+    """True once the switches that the global hooks have set are known; then ``flags`` contains these."""
     seen: str = ""
     """The checksum of the global values with which packages were last run."""
     again: int = 0

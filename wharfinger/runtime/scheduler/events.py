@@ -20,8 +20,8 @@ class NodeAdded:
 
 @dataclass(frozen=True, slots=True)
 class NodeRemoved:
-    """A package was removed. The user's intent about the package is kept until an IntentSet event with None arrives, because an
-    intent may also arrive before its node.
+    """A package was removed. The user's intent about the package is stored apart from its node, because the intent may arrive
+    before the NodeAdded event. So a removal does not discard it; only an IntentSet event with None does.
     """
 
     name: str

@@ -276,7 +276,9 @@ class _Draft:
         self._waits_for = _Overlay(before.waits_for)
         self._seen: set[str] = set()
         self._stale: list[tuple[int, str]] = []
-        """The nodes whose rank and effective order have to be computed again, by their former rank."""
+        """A heap of the nodes whose rank and effective order have to be computed again. Each entry is a node's former rank and
+        name.
+        """
 
     def put(self, name: str, edges: Edges) -> bool:
         """Set the edges of a node. Return whether the node now names an existing node that it did not name before."""

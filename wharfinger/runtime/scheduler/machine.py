@@ -134,17 +134,17 @@ class _Turn:
         self.subscribers, self.engine = graph.subscribers, graph.engine
         self.effects: list[Effect] = []
         self.suspects: set[str] = set()
-        """The names whose decisions may have changed; a name may have no node. The decisions that depend on them are made
-        again.
+        """The names of the packages whose decisions may have changed, including packages without a node. The decisions about
+        all dependent nodes are made again, too.
         """
         self.everything = False
         """True if the decisions about all nodes may have changed."""
         self.asked: set[str] = set()
         """The nodes whose bodies are marked to run again."""
         self.released: list[int] = []
-        """The tiers (by their orders) that no node holds any more."""
+        """The orders that have lost their last holder: no node of such an order makes nodes of higher orders wait any more."""
         self.touched: set[str] = set()
-        """The names of the nodes whose entry or effective order has changed."""
+        """The names of the nodes whose `Entry` or whose effective order has changed."""
 
     @property
     def changed(self) -> bool:

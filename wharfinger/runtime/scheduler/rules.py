@@ -81,7 +81,7 @@ class Vote:
 UNWANTED: Final = Vote(
     Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "the package is disabled; enable it to install it again"
 )
-"""The vote of a user who has disabled the package. It is the reported reason, even if other rules forbid the package as
+"""The vote of a user who has disabled the package. Its reason is the reported one, even if other rules forbid the package as
 well.
 """
 
@@ -231,7 +231,7 @@ def _exclusive(node: Node, others: Others) -> Iterator[Vote]:
     if others.wanted:
         paused = [name for name in others.wanted if name not in others.enabled]
         on = [name for name in others.wanted if name in others.enabled]
-        first = on[0] if on else f"{paused[0]} (which is off at present)"
+        first = on[0] if on else f"{paused[0]} (which should be on, but is off)"
         text = f"only one Module of the exclusive group {node.exclusive!r} may be on, and {first} takes precedence"
         yield _forbid(Reason.EXCLUSIVE_GROUP_TAKEN, text)
 

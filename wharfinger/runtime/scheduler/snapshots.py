@@ -21,10 +21,11 @@ from wharfinger.runtime.scheduler_details import (
 )
 
 HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
-"""A function that returns the holders of an order's tier: the nodes of this order for which nodes of higher orders wait."""
+"""A function that takes an order, and returns the nodes of this order for which nodes of higher orders wait."""
 
 _MOST_NAMED: Final = 5
-"""The largest number of holders of a tier that a message names."""
+"""The maximum number of packages that the message of a waiting node names, of all packages of a lower order for which it waits.
+"""
 
 
 def node_snapshots(graph: Graph) -> tuple[NodeSnapshot, ...]:
@@ -72,7 +73,7 @@ def _message(graph: Graph, entry: Entry, lacks: tuple[LackSnapshot, ...], held_b
     if lacks:
         return f"waits for {', '.join(_named(lack, held_by) for lack in lacks)}"
     if isinstance(entry.phase, Scheduled) and entry.phase.failed:
-        return "its last run failed or was interrupted; its status has the reason"
+        return "the last run failed or was interrupted; the status of the package has the reason"
     return entry.decision.message if entry.decision else ""
 
 

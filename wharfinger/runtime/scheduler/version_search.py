@@ -31,9 +31,9 @@ from wharfinger.runtime.scheduler.state import Entry, Graph
 from wharfinger.runtime.status.reasons import Reason
 
 MAX_JUDGED: Final = 200
-"""The limit on the number of sets of versions that are judged."""
+"""The limit on the number of sets of versions that one search judges."""
 MAX_CHANGED: Final = 6
-"""The limit on the number of packages that a set changes."""
+"""The limit on the number of packages that get another version in one set of versions."""
 _MOST_NAMED: Final = 5
 _REQUIREMENTS: Final = frozenset(
     {
@@ -45,10 +45,10 @@ _REQUIREMENTS: Final = frozenset(
         Reason.NONE_OF_UNMET,
     }
 )
-"""The reasons for a package to be off that may not hold for another version."""
+"""The reasons that can keep one version of a package off, but not another version."""
 
 Candidates = Callable[[str], Sequence[Node]]
-"""A function that returns the nodes of a package in its other versions, the preferred versions first."""
+"""A function that takes the name of a package, and returns one node for each other version of it, preferred versions first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class _Search:
         self._tried: set[str] = set()
         self._numbers = count()
         self._cut = False
-        """True if a set was not judged because it changes too many packages."""
+        """True if a set of versions was not judged, because it changes too many packages."""
 
     def run(self, wanted: Node | None, limit: int) -> SearchResult | None:
         """Judge sets of versions, until a set is suitable, ``limit`` sets were judged, or no set is left. Return None if there

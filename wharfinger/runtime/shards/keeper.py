@@ -60,7 +60,7 @@ class ShardKeeper:
         self._doubtful: set[str] = set()
         """The packages in ``_written`` for which it is not known whether the write has succeeded."""
         self._others: set[str] = set()
-        """The packages that belonged to another shard when they were last judged."""
+        """The packages that belonged to another shard when their resources were last checked."""
 
     def owns(self, key: ObjectKey, obj: JsonObject) -> bool:
         """Return whether the resource belongs to this shard and stays in it."""

@@ -52,7 +52,7 @@ class Neighbours:
         self._packages = packages
         self._known: dict[str, Neighbour] = {}
         self._runs: dict[str, int] = {}
-        """The runs of neighbours that the scheduler has ordered, and waits for."""
+        """For each package of another shard whose run the scheduler has requested and waits for, the number of this run."""
         packages.elsewhere = self._ordered
         packages.modules.elsewhere.append(self.modules)
 

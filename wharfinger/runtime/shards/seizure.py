@@ -25,11 +25,13 @@ from wharfinger.runtime.shards.ownership import lease_name, owner_of, shard_prob
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
-"""The interval of checks whether the owner itself has handed over all Applications."""
+"""The interval, in seconds, of checks whether an Application still has to be handed over."""
 RETRY_S: Final = 5.0
 
 Awaited: TypeAlias = Callable[[str], Collection[ObjectKey]]
-"""A function that returns the Applications that an owner still has to hand over to this shard, according to the watches."""
+"""A function that takes the name of a shard, and returns the Applications that this shard still has to hand over to the shard
+of this daemon, according to the watches.
+"""
 
 
 class Seizures:

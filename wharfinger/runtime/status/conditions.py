@@ -241,10 +241,12 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
     "Managed": _managed,
     "ConfigurationApplied": _configuration_applied,
 }
-"""The mappers of the conditions about the installed version, in the order in which the conditions are written."""
+"""For each condition about the installed version, the function that computes it. The order is the order in which the
+conditions are written.
+"""
 
 KINDS: Final = ("Ready", "Reconciling", "Stalled", *MAPPERS)
-"""The types of all external conditions."""
+"""The types of all conditions that are written into a package's resource."""
 
 
 def _blocker(status: PackageStatus, chain: tuple[Stage, ...]) -> Condition | None:

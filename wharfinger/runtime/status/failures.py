@@ -95,7 +95,7 @@ class Failure:
     message: str
     permanent: bool
     stage: Stage | None = None
-    """The stage that has failed, if it is not the stage of the task."""
+    """The stage that has failed; None if it is the stage to which the failed task belongs."""
 
 
 _REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (

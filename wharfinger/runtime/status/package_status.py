@@ -96,7 +96,7 @@ class PackageStatus(msgspec.Struct, frozen=True):
     digest: str = ""
     revision: int = 0
     namespace: str = ""
-    """The namespace of the release; it is set as soon as objects may be in it, and does not change after that."""
+    """The namespace of the release. It is set as soon as objects of the release may exist, and does not change after that."""
     wanted: str = ""
     """The version to which the package is being updated, or was last updated; empty if it is not known."""
     installed_since: datetime | None = None
@@ -122,16 +122,17 @@ class PackageStatus(msgspec.Struct, frozen=True):
     an exact version.
     """
     rollback: RollbackNote | None = None
-    """The note about a rollback in force (the package is in a former revision, and not in the state that its resource asks
-    for), or about why a rollback was impossible.
+    """The note about the rollback that is in force, or about why a rollback was impossible. While a rollback is in force, the
+    package is in a former revision, and not in the state that its resource describes.
     """
     urls: tuple[tuple[str, str], ...] = ()
     """The addresses of the package, each with its description."""
     external: Mapping[str, ExternalCondition] = msgspec.field(default_factory=dict)
     """The external conditions that were last reported, by type."""
     ready_kept: ExternalCondition | None = None
-    """The condition `Ready` to keep: for a suspended package, the one from before the suspension; for another package, the
-    one that an earlier process reported, until this process has judged the package.
+    """An earlier condition `Ready` that is reported unchanged. While a package is suspended, it is the condition from before
+    the suspension. For any other package, it is the condition from an earlier process, until this process has computed its
+    own.
     """
 
     @property

@@ -24,13 +24,13 @@ class Again(StrEnum):
     OTHERS = "when that object or package changes"
     """The package waits until another object or package appears or changes. The daemon watches that object or package."""
     CHANGE = "a change"
-    """The package waits until an input changes, or until a user asks for another attempt. A parked package is also tried again
-    after ten minutes.
+    """The package waits until an input changes, or until a user asks for another attempt. If the package is parked, and not
+    only off, it is also tried again after ten minutes.
     """
     BY_ERROR = "by itself if a retry can help, else a change"
     """The error itself determines whether a retry can help; if not, the package is parked."""
     NOTHING = ""
-    """The reason is not a failure."""
+    """No attempt is needed, because the reason is not a failure."""
 
 
 class Reason(StrEnum):
@@ -458,7 +458,7 @@ class Reason(StrEnum):
         "NoWayBack",
         Again.CHANGE,
         "the package cannot return to a former revision; nothing was changed",
-        "remove the obstacles that the message names, or correct the resource so that its upgrade succeeds",
+        "remove the obstacles that the message names, or correct the resource so that the package can be upgraded",
     )
     PATCH_FAILED = (
         "PatchFailed",

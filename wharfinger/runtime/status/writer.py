@@ -59,7 +59,9 @@ from wharfinger.runtime.status.summary import State, summarize
 PAUSE_S: Final = 2.0
 MAX_PAUSE_S: Final = 60.0
 BEGUN_S: Final = 1.0
-"""The time after which the status of a Ready package shows that the package works on another generation."""
+"""When a Ready package begins to work on another generation, its status is written after this time. If the work is complete by
+then, the status never shows it.
+"""
 MINOR_PER_S: Final = 5.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
@@ -72,7 +74,7 @@ AT_ONCE: Final = frozenset({
     State.DISABLED,
     State.REMOVING,
 })  # fmt: skip
-"""The states that people and programs wait for."""
+"""The states that people and programs wait for. A change from or to one of these states is written to the status urgently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +192,8 @@ class StatusWriter:
         self._writes: dict[str, Writes] = {}
         self._in_hand: set[str] = set()
         self.planned_until_s = -math.inf
-        """Until this time, the controller checks the status of each package that is being verified after a restart without a
-        request. So a change of the status during this verification requests no check.
+        """The end of the time for which the controller itself plans checks of the packages that are being verified after a
+        restart. Until then, a change of the status of such a package requests no check.
         """
         self.unwritten: set[str] = set()
         """The packages whose status has changed since it was last compared with the written status."""

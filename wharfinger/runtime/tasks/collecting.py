@@ -49,7 +49,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
             for key, obj in await _made(instance, tools, mark, resource):
                 with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
                     await client.delete(key, uid=find_str(obj, "metadata", "uid"))
-                    log.info("%s: deleted %s, which one of its hooks made", instance.id, key)
+                    log.info("%s: deleted %s, which a hook of the package had created", instance.id, key)
         except ClusterError as error:
             problems.append(error)
     if problems:

@@ -80,8 +80,8 @@ class StageTask:
     tools: Tools
     host: Host
     parks: bool = True
-    """True if the task is parked after a permanent failure, until an input changes; False if no change by a user could help,
-    so that the task is retried.
+    """If True, the task is parked after a permanent failure, until an input changes. If False, no change by a user could help,
+    so the task is retried.
     """
 
     steps: Steps | None = None

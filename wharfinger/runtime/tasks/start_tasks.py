@@ -177,8 +177,8 @@ def order_of(config: HookConfig, binding: str) -> int | None:
 
 
 def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
-    """Return the hooks of a binding, sorted by order. Hooks of equal order are sorted by path, and the hooks of one
-    executable by their position in it.
+    """Return the hooks of a binding, sorted by order. Hooks of equal order stay in the sequence of ``hooks``: by path, and by
+    index if one executable contains several hooks.
     """
     found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]
     return tuple(hook for _, hook in sorted(found, key=lambda pair: pair[0]))

@@ -33,7 +33,7 @@ from wharfinger.runtime.tasks.values import closed, opened
 log = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 4
-"""The number of attempts to write settings that another writer also writes."""
+"""The limit on the attempts to write settings. An attempt fails if another writer changes the settings at the same time."""
 
 
 @dataclass(frozen=True, slots=True)

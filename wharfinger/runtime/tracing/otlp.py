@@ -31,8 +31,7 @@ from wharfinger.runtime.tracing.tracer import HookNames, RunSpan
 
 log = logging.getLogger(__name__)
 EXPORTER: Final = "opentelemetry.exporter"
-"""The logger of the exporters, which is silenced, because exporters log each attempt to send a batch, with the receiver's
-answer.
+"""The logger of the exporters. It is silenced, because exporters log each attempt to send a batch, with the receiver's answer.
 """
 
 MAX_SPANS: Final = 2048

@@ -79,7 +79,7 @@ class PackageIndex:
     tags: str = ""
     """A digest of the names of all tags. If it is the same at the next scan, there are no new versions."""
     channels: Mapping[str, ChannelTarget] = field(default_factory=dict)
-    """The targets of the channels that a resource follows."""
+    """The target of each channel that a resource follows, by the name of the channel."""
     channel_names: tuple[str, ...] = ()
     """The names of all channels; at most MAX_CHANNELS."""
     details: Mapping[str, VersionDetails] = field(default_factory=dict)

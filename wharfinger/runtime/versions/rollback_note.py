@@ -41,7 +41,7 @@ class RollbackNote:
             return f"the package cannot return from {self.wanted} to a former revision: {self.message}"
         if self.wanted == self.version:  # the versions are the same, so the settings or the patches differ
             return f"rolled back to revision {self.revision} ({self.version}) and its settings: {self.message}"
-        return f"rolled back to revision {self.revision} ({self.version}); {self.wanted} is wanted: {self.message}"
+        return f"rolled back from {self.wanted} to revision {self.revision} ({self.version}): {self.message}"
 
 
 def rollback_object(note: RollbackNote) -> JsonObject:

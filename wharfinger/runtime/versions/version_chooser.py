@@ -38,11 +38,11 @@ from wharfinger.runtime.versions.package_index import PackageIndex
 from wharfinger.runtime.versions.version_policy import Channel, Mode, Range, VersionPolicy
 
 MAX_TRIED: Final = 20
-"""The limit on the number of newer versions for which ``refusal`` is called."""
+"""The limit on the number of newer versions that are checked with ``refusal``, one after the other."""
 _MOST_NAMED: Final = 10
 
 Refusal = Callable[[str], str]
-"""A function that returns the reason why a version cannot be on now; empty if the version can be on."""
+"""A function that returns the reason why a version of the package cannot be used now; "" if it can be used."""
 
 
 class Why(StrEnum):
@@ -75,7 +75,7 @@ class Choice:
 
 def choose(policy: VersionPolicy, index: PackageIndex, installed: str, now: datetime, refusal: Refusal) -> Choice:
     """Choose the version of a resource that follows a range or a channel. ``installed`` is "" before the first installation.
-    ``refusal`` returns the reason why a version is not possible now, "" if it is possible; it is called for newer versions, the
+    ``refusal`` returns the reason why a version cannot be used now, "" if it can be used; it is called for newer versions, the
     newest first.
     """
     match policy.follows:
@@ -102,10 +102,10 @@ def _of_range(
     best = first if not why else next((each for each in newer[1:] if not refusal(each)), "")
     if not best:
         message = (
-            f"{first} is newer, but not possible now: {why}" if installed else f"{first} is not possible now: {why}"
+            f"{first} is newer, but cannot be used now: {why}" if installed else f"{first} cannot be used now: {why}"
         )
         return Choice(installed or first, Why.NOT_POSSIBLE, message, pending=first if installed else "")
-    passed = f"; {first} is not possible now: {why}" if why else ""
+    passed = f"; {first} cannot be used now: {why}" if why else ""
     return _update(policy, best, installed, now, passed, _approved(policy, wanted, index, kept, refusal))
 
 
@@ -126,7 +126,7 @@ def _of_channel(
         text = f"{wanted} points at {target.version}, which is older than {installed}; approve it to downgrade"
         return Choice(installed, Why.DOWNGRADE, text, pending=target.version)
     if installed and (why := refusal(target.version)):
-        text = f"{wanted} points at {target.version}, which is not possible now: {why}"
+        text = f"{wanted} points at {target.version}, which cannot be used now: {why}"
         return Choice(installed, Why.NOT_POSSIBLE, text, pending=target.version)
     made = _update(policy, target.version, installed, now, "", approved)
     return (

@@ -34,7 +34,7 @@ from wharfinger.runtime.why.remedies import (
 PAUSED: Final = (
     "nothing is decided before the API server has answered whether the ConfigMap of --bootstrapped-by exists"
 )
-"""The only reason for which a daemon's scheduler is paused."""
+"""The explanation for a paused scheduler. A daemon pauses its scheduler for no other reason."""
 RESTING: Final = "the package is paused: its hooks are stopped, and nothing is deleted"
 AGAIN: Final = "the package is ready, but has to run again"
 _MOST_LOOKED_AT: Final = 1_000
@@ -74,7 +74,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
     name = package.name
     cause = _root(name, VoteSnapshot(_FORBID, condition.reason, condition.message), condition.last_transition)
     if node is not None:
-        cause = replace(cause, state="keeps running as before its resource changed")
+        cause = replace(cause, state="keeps running as it did before its resource changed")
     if condition.reason != Reason.DEPENDENCY_CYCLE:
         return cause
     closing = tuple(each for each in known.by_resource(name) if _needs(known, each, name))

@@ -13,7 +13,7 @@ WAIT: Final = "no action is needed, because the work continues automatically; ru
 PAUSE: Final = (
     "the work continues automatically; if it takes long, read in the daemon's log why that ConfigMap cannot be listed"
 )
-UNTAKEN: Final = "if the package's resource exists, read in the daemon's log why it was not accepted"
+UNTAKEN: Final = "if the missing package's resource exists, read in the daemon's log why it was not accepted"
 STATISTICS: Final = (
     "`wharfinger statistics` shows the limits, and `wharfinger queues dump -o table` shows the packages that have work"
 )
@@ -105,7 +105,7 @@ def of_group(members: tuple[Member, ...]) -> str:
     if not members:
         return "enable one of the named packages; the daemon then continues automatically"
     told = [_member(each) for each in members[:_MOST_NAMED]]
-    more = f"; or another one ({len(members) - len(told)} more)" if len(told) < len(members) else ""
+    more = f"; or use one of {len(members) - len(told)} other packages" if len(told) < len(members) else ""
     return f"{'; or '.join(told)}{more}; the daemon then continues automatically"
 
 

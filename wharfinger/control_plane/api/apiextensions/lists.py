@@ -34,7 +34,9 @@ def list_errors(schema: JsonObject, path: str, *, check_sets: bool) -> list[Fiel
 
 
 def set_item_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Return the errors of the items of a set; they must be atomic, because they are compared as a whole."""
+    """Return the errors in the schema of a set's items: items that are objects or lists must be atomic, because a set compares
+    each item as a whole.
+    """
     items = schemas.items(schema) or {}
     why = "must be atomic as item of a list with x-kubernetes-list-type=set"
     said = items.get(schemas.LIST_TYPE)

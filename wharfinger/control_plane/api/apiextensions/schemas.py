@@ -37,7 +37,9 @@ class Place:
     """The reason why defaults are not allowed here, or ""."""
     in_meta: bool = False
     uncorrelated: str | None = None
-    """The path of the ancestor because of which values here cannot be correlated with their old values; None if they can be."""
+    """The path of the ancestor that makes it impossible to correlate values of this schema with their old values; None if it is
+    possible.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
 _MAX_CACHED: Final = 1_024
 _CACHED: Final[dict[str, tuple[str, str] | None]] = {}
-"""The cached results of :func:`_violations`. The keys are checksums, because the versions may be a megabyte long."""
+"""The cached results of :func:`_violations`. Each key is the checksum of a CRD's versions, which may be a megabyte long."""
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
 _REASONS: Final = {

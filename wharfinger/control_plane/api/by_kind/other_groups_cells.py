@@ -199,7 +199,9 @@ def dangling(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
-    """Return a number from the limits of a PriorityLevelConfiguration; ``<none>`` if it has no limits."""
+    """Return the number at ``path`` in ``spec.limited`` of a PriorityLevelConfiguration; ``<none>`` if the object that should
+    contain the number is missing.
+    """
     if find(obj, "spec", "limited", *path[:-1]) is None:
         return NONE
     found = find(obj, "spec", "limited", *path)

@@ -56,8 +56,8 @@ class Mutation:
     completed: Callable[[str, JsonObject], JsonObject]
     """A function that takes a version and an object that was patched in that version.
 
-    The function returns the object with its defaults, in the form in which the write continues with it: the stored form, or for
-    a custom kind the version of the request.
+    The function returns the object with its defaults, in the form that the rest of the write needs. This is the stored form;
+    for a custom kind, it is the version of the request.
     """
     second: bool = False
     wanted: bool = False

@@ -13,7 +13,7 @@ _PEM: Final = re.compile(
 )
 _BEGIN: Final = re.compile(rb"-----BEGIN [^\r\n-]+-----")
 _MAX_BROKEN: Final = 10
-"""The number of incomplete PEM blocks after which the search ends: each may require a scan of the whole text."""
+"""The number of incomplete PEM blocks after which the search ends. Each such block may require a scan of the whole text."""
 _ALGORITHMS: Final = (
     (rsa.RSAPublicKey, rsa.RSAPrivateKey),
     (ec.EllipticCurvePublicKey, ec.EllipticCurvePrivateKey),

@@ -10,7 +10,7 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject
 
 HIGHEST: Final = 1_000_000_000
-"""The highest value that users may set."""
+"""The highest value that a PriorityClass of a user may have."""
 SYSTEM: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 

@@ -27,7 +27,7 @@ SHORTEST_TOKEN: Final = 600
 LONGEST_TOKEN: Final = 2**32
 SHORTEST_PERIOD: Final = 10
 _BOOLEANS: Final = {"attachRequired": "attachedRequired", "podInfoOnMount": "", "storageCapacity": ""}
-"""The required booleans, each with its name in kube-apiserver's errors ("": the same name)."""
+"""The required Boolean fields, each with its name in kube-apiserver's errors; "" means that the name there is the same."""
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging "
     "of tokens in volume attributes"

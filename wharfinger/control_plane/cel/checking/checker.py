@@ -38,7 +38,7 @@ from wharfinger.control_plane.cel.values.types import (
 from wharfinger.control_plane.cel.values.values import Uint
 
 Fields = Mapping[str, Mapping[str, Type]]
-"""The fields of each type of object, by the type's name."""
+"""The fields of object types: by the name of the object type, and then by the name of the field, the type of the field."""
 _LITERALS: Final[tuple[tuple[type, str], ...]] = (
     (bool, "bool"), (Uint, "uint"), (int, "int"), (float, "double"), (str, "string"), (bytes, "bytes"),
 )  # fmt: skip

@@ -17,8 +17,8 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""Functions, each with a set of types. If the type of the first operand is in the set or in ``_ASKED``, the error does not name
-the function; otherwise it does.
+"""Functions, each with a set of types. If the type of the first operand is in this set or in ``_ASKED``, the error about wrong
+types does not name the function; otherwise the error names it.
 """
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
 """If the first operand has one of these types, no error of a function in ``_TRAITS`` names the function."""

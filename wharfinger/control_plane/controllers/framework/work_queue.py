@@ -42,9 +42,9 @@ class WorkQueue:
         self._failures: dict[Item, int] = {}
         self._in_progress: Item | None = None
         self._own_wakes: dict[Item, tuple[int, float]] = {}
-        """For each key: how often the work on the key has queued it again, and since when.
+        """For each key, how often the work on the key has itself queued the key again, and when this count began.
 
-        The entry is removed when anything else queues the key.
+        The entry of a key is removed when anything else queues the key.
         """
         self._wake = trio.Event()
 

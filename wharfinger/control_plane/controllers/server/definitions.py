@@ -37,7 +37,7 @@ class DefinitionController:
         self._backend = backend
         self._served = served
         self._served_as: dict[Collection, tuple[JsonObject, JsonValue]] = {}
-        """The spec and the accepted names of each definition that is served, by collection."""
+        """The spec and the accepted names of each served CustomResourceDefinition, by the collection of its resources."""
 
     def load(self) -> None:
         """Serve the stored definitions, and complete deletions that an earlier process began."""

@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_int, find_
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _MOST: Final = 100_000
-"""The highest completion index that is considered: upstream's limit of an Indexed Job."""
+"""The highest completion index that is considered. It is the limit that Kubernetes sets for an Indexed Job."""
 
 
 def job_pod(job: JsonObject, index: int | None) -> JsonObject:

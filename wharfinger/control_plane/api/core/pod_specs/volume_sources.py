@@ -243,4 +243,5 @@ SOURCES: Final[Mapping[str, Check]] = {
     "scaleIO": _needs("gateway", "system", "volumeName"),
     "csi": _csi,
 }
-"""The checks that need only the source itself, by the name of the volume's member that contains the source."""
+"""The checks of volume sources that need only the source itself. Each key is the field of a volume that contains such a source.
+"""

@@ -23,7 +23,7 @@ _GATED: Final[JsonObject] = {
 }
 _TERMS: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _DISABLED_PROJECTIONS: Final = ("clusterTrustBundle", "podCertificate")
-"""Sources of projected volumes that kube-apiserver drops, because they belong to features that are off by default."""
+"""The types of sources that kube-apiserver drops from projected volumes, because their features are off by default."""
 
 
 def _created(pod: JsonObject, view: ClusterView) -> JsonObject:

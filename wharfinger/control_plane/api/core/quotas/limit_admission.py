@@ -20,7 +20,9 @@ _LISTS: Final = (("containers", "container"), ("initContainers", "init container
 _MAX_MILLI: Final = (2**63 - 1) // 1000
 
 Check: TypeAlias = Callable[[str, str, JsonValue, JsonObject, JsonObject], str]
-"""A check: (type, resource, bound, requests, limits) → the error message, or ""."""
+"""A check of one bound. It gets the type of the limit, the resource, the bound, the requests and the limits, and returns the
+error message, or "" if the bound is kept.
+"""
 
 
 def _ranges(admission: Admission) -> list[JsonObject]:
