@@ -348,7 +348,7 @@ async def test_sandbox_cannot_connect_to_the_daemons_socket(prison: Prison) -> N
 
 
 class nothing_raised:  # noqa: N801 - used like pytest.raises
-    """A context manager for cases without an exception."""
+    """A context manager that does nothing. It replaces ``pytest.raises`` in cases in which no exception is expected."""
 
     def __enter__(self) -> None: ...
 

@@ -108,7 +108,7 @@ class Keeper:
                 self.nursery.start_soon(self.reapply, identity)
 
     async def put(self, desired: JsonObject, policy: DriftPolicy | None = None) -> ObjectKey:
-        """Add a row that is applied and watched."""
+        """Insert a row for an object, apply the object, and watch it. Return its key."""
         key = self.insert(await self.bench.key(desired), desired, policy)
         self.unsettled.add(identity_of(key))
         await self.reapply(identity_of(key))

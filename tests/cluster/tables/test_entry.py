@@ -1,4 +1,4 @@
-"""Entries, and their versions in logs."""
+"""The entries of a table: when two entries are equal, and that no snapshot sees a stored deletion (a grave)."""
 
 from wharfinger.cluster.tables.entry import FORGOTTEN, GRAVE, PRESENT, Entry, Version
 

@@ -1,4 +1,4 @@
-"""The state machine of the reflector."""
+"""The state machine of a reflector, which lists and watches objects for an informer or a stream."""
 
 import pytest
 from hypothesis import given

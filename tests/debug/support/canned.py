@@ -89,7 +89,7 @@ class CannedInspector:
         return replace(self.base, packages=len(self.contents))
 
     async def statistics(self) -> StatisticsSnapshot | None:
-        """Return the test's statistics."""
+        """Return the statistics that the test has set, or None if it has set none."""
         return self.counted
 
     async def memory(self) -> MemorySnapshot:
@@ -106,7 +106,7 @@ class CannedInspector:
         return tuple(sorted(self.contents, key=lambda package: package.name))
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """Return a package by its name, or None."""
+        """Return the package with this name, or None if there is none."""
         return next((package for package in self.contents if package.name == name), None)
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
@@ -124,7 +124,8 @@ class CannedInspector:
         return tuple(sorted(self.nodes, key=lambda node: node.name))
 
     async def why(self, name: str, at: datetime | None = None) -> ExplanationSnapshot | None:
-        """Return the test's explanation of a package, or an explanation that says that the package is ready.
+        """Return the explanation that the test has set for a package. If it has set none, return one that says that the package
+        is ready.
 
         Return None for an unknown package, and for times before ``begins``.
         """
@@ -135,7 +136,7 @@ class CannedInspector:
         return self.explanations.get(name, unexplained) if known else None
 
     async def history(self, name: str) -> HistorySnapshot | None:
-        """Return the test's history of a package, or None."""
+        """Return the history that the test has set for a package, or None if it has set none."""
         return self.histories.get(name)
 
     async def resources(self, name: str) -> tuple[ResourceSnapshot, ...] | None:

@@ -87,7 +87,9 @@ def version(root: Path) -> str:
 
 
 def die_at(step: int) -> None:
-    """Kill this process with SIGKILL just before call number ``step``."""
+    """From now on, count the calls that change the disk, and kill this process with SIGKILL just before call number
+    ``step``.
+    """
     left = step
 
     def counted(call: Callable[P, T]) -> Callable[P, T]:
