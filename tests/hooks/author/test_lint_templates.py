@@ -24,7 +24,7 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
             {"templates/a.yaml": PAGE, "values.yaml": "Application: 1\n"},
             [
                 ".: warning: the templates were not rendered: ",
-                "values.yaml:1: error: Application: a name that is reserved",
+                "values.yaml:1: error: Application: this name is reserved",
             ],
         ),
     ],

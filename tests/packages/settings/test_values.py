@@ -242,7 +242,7 @@ def test_package_globals_are_merged_and_reserved_roots_are_refused(tmp_path: Pat
     assert seen["global"] == {"zone": "b", "deep": {"x": 1, "y": 2}}
     assert seen["Platform"] == GLOBAL
     with pytest.raises(
-        SettingsError, match=r"^values for the templates: 2 problems: Application: a name.*; Platform: "
+        SettingsError, match=r"^values for the templates: 2 problems: Application: this name.*; Platform: "
     ):
         helm_values(package, CONTEXT, GLOBAL, {}, {"Platform": 1, "Application": 1, "host": "h"})
 

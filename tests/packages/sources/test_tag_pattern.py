@@ -35,7 +35,7 @@ def test_versions_are_extracted_from_tags(pattern: str, versions: dict[str, str]
     "text", ["v", "{version}{version}", "{version} x", "{other}-{version}", "{version}" + "x" * 200]
 )
 def test_invalid_patterns_are_refused(text: str) -> None:
-    with pytest.raises(AddressError, match=r"expected one \{version\}"):
+    with pytest.raises(AddressError, match=r"expected \{version\} exactly once"):
         read_pattern(text)
 
 

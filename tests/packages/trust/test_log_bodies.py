@@ -68,7 +68,7 @@ def test_an_entry_about_another_signature_is_refused(kind: Callable[[bytes, byte
     [
         (b"", "cannot be read"),
         (b"[]", "cannot be read"),
-        (b'{"kind":"rpm","apiVersion":"0.0.1"}', "of the kind 'rpm 0.0.1', which is not known"),
+        (b'{"kind":"rpm","apiVersion":"0.0.1"}', "of the kind 'rpm 0.0.1', which Wharfinger cannot check"),
         (b'{"kind":"dsse","apiVersion":"0.0.1"}', "about another signature"),
         (b'{"kind":"intoto","apiVersion":"0.0.1"}', "about another signature"),
         (b'{"kind":"dsse","apiVersion":"0.0.1","spec":3}', "cannot be read"),

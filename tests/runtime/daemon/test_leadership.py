@@ -122,7 +122,7 @@ async def test_a_second_daemon_waits_for_the_end_of_the_first(tmp_path: Path, ca
     async with open_cluster() as client, trio.open_nursery() as nursery, open_leadership(client, one, clock):
         nursery.start_soon(second, client)
         with trio.fail_after(60):
-            while "waiting for it" not in caplog.text:
+            while "not acquired yet" not in caplog.text:
                 await trio.testing.wait_all_tasks_blocked(0.01)
         order.append("first")
     assert order == ["first", "second"]

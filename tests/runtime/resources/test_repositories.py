@@ -266,7 +266,7 @@ def test_a_git_repository_is_read_with_its_login() -> None:
         ({"url": "file:///etc"}, r"spec.git.url: /etc is not below a folder .* start the daemon with --local-packages"),
         ({"url": "/etc"}, "is not below a folder"),
         ({"path": "../x"}, r"spec.git.path: expected a folder of the repository"),
-        ({"tags": "v"}, r"expected one \{version\}"),
+        ({"tags": "v"}, r"expected \{version\} exactly once"),
         ({"package": "A B"}, "is not the name of a package"),
         (
             {"url": "file:///srv/x", "credentialsSecret": {"name": "a", "namespace": "b"}},
