@@ -39,7 +39,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @asynccontextmanager
 async def server(folder: Path, *, certificate: str = "server", mutual: bool = False) -> AsyncIterator[Connection]:
-    """Serve ``/version`` over TLS. With ``mutual``, clients need a certificate of the CA."""
+    """Serve ``/version`` over TLS. With ``mutual``, a client must present a certificate that the CA has signed."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(folder / f"{certificate}.crt", folder / f"{certificate}.key")
     if mutual:

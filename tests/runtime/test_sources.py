@@ -139,6 +139,9 @@ async def test_a_package_from_git_can_be_pinned_to_its_digest(tmp_path: Path) ->
             late, "status", "summary", "message"
         )
         assert await world.config_map("test", "b") is None
+        await world.request("dev", "pinned")
+        await world.change("dev", "pinned", {"update": {"movedTag": "refuse"}})
+        await world.until_state("dev", "pinned", "Ready")
 
 
 async def test_an_archive_is_installed_only_with_the_expected_digest(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The names of Kubernetes: DNS labels and subdomains (RFC 1123), and qualified names such as label keys.
 
-The patterns are those that the API server shows in its messages. Limits are in characters, because names are ASCII.
+The patterns are those that the API server shows in its messages. The limits count
+characters. Valid names are ASCII, so this is also their number of bytes.
 """
 
 import re

@@ -67,6 +67,8 @@ def test_patterns_match_as_in_go(pattern: str, fitting: list[str], other: list[s
         (r"\p{", "has an escape that Go's"),
         ("[[:^letters:]]", "has [:^letters:]; the classes alnum, "),
         ("[[:letters:]]", "has [:letters:]; the classes alnum, "),
+        ("(?si)[[:^upper:]]", "has [:^upper:] together with the flag i"),
+        ("(?i:[^[:^word:]])", "has [:^word:] together with the flag i"),
         ("[a", "has a class that is not closed"),
         ("(a", "is not a valid regular expression of Go"),
         ("a\\", "is not a valid regular expression"),

@@ -13,6 +13,7 @@ import trio.testing
 from tests.corpus.charts import NAMES, unpack
 from tests.offline.support import built, failures, kustomization, write_tree
 from tests.packages.support.charts import chart, tool
+from tests.packages.support.git_server import commit, make_repository
 from tests.programs import ROOT
 from tests.runtime.support.world import World, open_world
 from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
@@ -217,3 +218,21 @@ async def test_a_version_range_is_built_with_the_newest_matching_version(tmp_pat
     assert not result.failed, failures(result)
     made = result.manifests[Id(APPLICATION, "prod", "shop")]
     assert "version-1.2.0" in {find_str(each.object, "metadata", "name") for each in made}
+
+
+async def test_a_digest_can_be_pinned_for_a_package_from_git(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "packages")
+    chart(folder / "web", "web", "1.0.0")
+    commit(folder, {}, "v1.0.0")
+    digest = (await load_package(folder / "web", "web")).manifest.descriptor.digest.text
+    git = json.dumps({"url": f"file://{folder}", "tags": "v{version}"})
+    repository = (
+        "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
+        f"spec: {{git: {git}}}\n"
+    )
+    for pinned, failed in ((digest, ""), (f"sha256:{'1' * 64}", f"the source now has the digest {digest}")):
+        app = resource(Case("web", "1.0.0", more={"packageDigest": pinned}))
+        files = {"app.yaml": write_yaml(app), "repository.yaml": repository}
+        result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+        assert bool(result.failed) == bool(failed), failures(result)
+        assert failed in str(failures(result))

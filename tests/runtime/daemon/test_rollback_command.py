@@ -67,7 +67,9 @@ async def test_a_package_without_a_former_revision_is_refused_at_once(tmp_path: 
             NoRevisionError, match="the package already runs revision 1; `helm history` lists the other revisions"
         ):
             await check_revision(client, "prod.shop", 1)
-        with pytest.raises(NoRevisionError, match="there is no revision 7; deployed revisions that are still recorded"):
+        with pytest.raises(
+            NoRevisionError, match="there is no revision 7; deployed revisions that are still recorded: 1"
+        ):
             await check_revision(client, "prod.shop", 7)
         await client.merge_patch(key, {"spec": {"packageVersion": "2.0.0"}})
         await check_revision(client, "prod.shop", 0)  # the change failed before it created a revision

@@ -183,7 +183,7 @@ class ApplyOperations:
                 del self._running[attempt.key]
         if scope.cancelled_caught:
             raise InterruptedApplyError(
-                f"{attempt.row.key}: the apply was stopped, because no release contains this object any more"
+                f"{attempt.row.key}: the apply was stopped, because this daemon no longer applies this object"
             )
 
     async def _update(self, attempt: Attempt[Identity, DesiredObject]) -> None:

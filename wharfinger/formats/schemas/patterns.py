@@ -23,6 +23,7 @@ _GROUP: Final = re.compile(r"\(\?(?:P<[A-Za-z0-9_]+>|<[A-Za-z0-9_]+>|[imsU-]*[:)
 _NAMED_CLASS: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
 _OCTAL: Final = re.compile(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
 _PROPERTY: Final = re.compile(r"\\([pP])(?:\{(\^?)(\w+)\}|([A-Z]))")
+_FOLDED: Final = re.compile(r"\(\?[msU]*i")
 _CODE: Final = re.compile(r"\\x(?:\{[0-9A-Fa-f]{1,6}\}|[0-9A-Fa-f]{2})")
 _ESCAPES: Final = frozenset("AbBzdDsSwWftnrv")
 _CLASSES: Final = {
@@ -47,7 +48,7 @@ _LOOK: Final = {"(?=": "look-ahead", "(?!": "look-ahead", "(?<=": "look-behind",
 
 
 class PatternError(FormatError):
-    """A pattern that Go would not compile, or that is too large."""
+    """A pattern that Go would not compile, or that is too large, or that has a negated named class and the flag i."""
 
 
 def pattern_options() -> jsonschema_rs.RegexOptions:
@@ -176,6 +177,10 @@ def _named_class(pattern: str, named: re.Match[str]) -> str:
     ranges = _CLASSES.get(named[2], "")
     if not ranges:
         raise PatternError(f"{_shown(pattern)} has {named.group()}; the classes {', '.join(_CLASSES)} are known")
+    if named[1] and _FOLDED.search(pattern):
+        raise PatternError(
+            f"{_shown(pattern)} has {named.group()} together with the flag i; write the class without a negation"
+        )
     return _complement(ranges) if named[1] else ranges
 
 

@@ -120,7 +120,7 @@ class _Source:
         self._on_change(change)
 
     def close(self) -> None:
-        """Report a deletion of each object that the watch has reported, and end the watch."""
+        """Report a deletion of each object that exists according to the watch, and end the watch."""
         for key in sorted(self._keys):
             self._on_change(RawChange(WatchType.DELETED, key, None))
         self.scope.cancel(reason=f"namespace {self.namespace} is no longer selected")

@@ -35,6 +35,7 @@ from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.kustomizing.kustomize import KustomizeBuilder
 from wharfinger.packages.kustomizing.patched_render import patched
+from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.rendering.chart_use import chart_use
@@ -47,11 +48,13 @@ from wharfinger.packages.settings.values import (
     check_values_rules,
     merged_values,
 )
+from wharfinger.packages.sources.packed_registry import pack_pinned
 from wharfinger.packages.sources.source import (
     FolderSource,
     LayoutSource,
     Network,
     Source,
+    is_packed,
     open_source,
     source_server,
     source_text,
@@ -220,6 +223,8 @@ class PackageController:
             digest = await _digest(registry, repository, spec)
             manifest = await self._tools.store.installed(digest)
             if manifest is None:
+                if is_packed(source) and spec.directives.digest:
+                    await pack_pinned(registry, repository, tag_of_version(spec.version), digest)
                 manifest = await registry.manifest(repository, digest)
                 await self._tools.store.download(registry, repository, manifest)
         return await self._tools.store.install(manifest), manifest.descriptor.digest.text

@@ -54,8 +54,9 @@ def check_module_name(name: str) -> None:
     """Raise ArtifactError if the key that this name has in the values would not convert back to the name."""
     if not _KEBAB.match(name) or kebab_name(camel_name(name)) != name:
         raise ArtifactError(
-            f"module {name[:80]!r}: expected a name in kebab-case: lower-case words joined by single '-', each but the first "
-            f"beginning with a letter, so that its key in the values ({camel_name(name)[:80]}) converts back to the name"
+            f"module {name[:80]!r}: expected a name in kebab-case of at most 63 characters: lower-case words joined by single "
+            "'-'. Each word after the first must begin with a letter; otherwise, the name could not be restored from its key "
+            f"in the values ({camel_name(name)[:80]})"
         )
 
 

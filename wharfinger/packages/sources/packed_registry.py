@@ -18,7 +18,7 @@ from wharfinger.packages.errors import ArtifactNotFoundError
 from wharfinger.packages.registry.address import check_repository, check_tag
 from wharfinger.packages.registry.manifest import read_manifest
 from wharfinger.packages.registry.pusher import Package
-from wharfinger.packages.registry.registry import Descriptor, Manifest
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
 from wharfinger.packages.registry.verified_blob import ReadChunks, VerifiedBlob
 
 CHUNK: Final = 256 * 1024
@@ -74,7 +74,7 @@ class PackedRegistry:
         raise self._unknown(repository, blob.digest)
 
     async def check(self) -> None:
-        """Raise PackageError if the folder or git repository of the packages cannot be used."""
+        """Raise PackageError if the place from which the packages are packed cannot be used."""
         await self._packer.check()
 
     async def tags(self, repository: str) -> tuple[str, ...]:
@@ -116,6 +116,18 @@ class PackedRegistry:
     def _unknown(self, repository: str, reference: Digest | str) -> ArtifactNotFoundError:
         return ArtifactNotFoundError(
             f"{self._where}/{repository}@{reference}: not found; request the package by its version again"
+        )
+
+
+async def pack_pinned(registry: Registry, repository: str, tag: str, digest: Digest) -> None:
+    """Pack a version whose digest is pinned, so that it can be requested by the digest. Raises ArtifactNotFoundError if the
+    version has another digest now.
+    """
+    found = (await registry.resolve(repository, tag)).digest
+    if found != digest:
+        raise ArtifactNotFoundError(
+            f"{repository} {tag}: not found with the digest {digest}; for this version, the source now has the digest {found}; "
+            "restore the former files of the version, or change what the resource pins (spec.packageDigest, spec.update.movedTag)"
         )
 
 

@@ -73,7 +73,8 @@ def _utc_now() -> datetime:
 async def request_rollback(
     client: ClusterClient, name: str, revision: str, now: Callable[[], datetime] = _utc_now
 ) -> str:
-    """Request a rollback; return the value of the annotation, which differs each time.
+    """Request a rollback with the annotation ROLLBACK of the package's resource. Return the value of the annotation, which is
+    different for each request.
 
     Raises IdentityError for a name that no package can have, and ClusterError.
     """

@@ -136,8 +136,8 @@ def _carried(path: Path) -> Carried:
     found = _of_folder(path.resolve(), str(path)) if path.is_dir() else _of_archive(path)
     if len(found.data) > MAX_CARRIED:
         raise ArtifactError(
-            f"{path}: the archive has {len(found.data)} bytes, but Secrets can store only {MAX_CARRIED} bytes of it; push "
-            "the package to a registry with `wharfinger package push`, and install it from there"
+            f"{path}: the archive has {len(found.data)} bytes, but Secrets store only archives of at most "
+            f"{MAX_CARRIED} bytes; push the package to a registry with `wharfinger package push`, and install it from there"
         )
     return found
 

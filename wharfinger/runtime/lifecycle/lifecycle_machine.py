@@ -296,7 +296,7 @@ def _begin(package: Package, operation: Operation, scope: int) -> Next:
         case Operation.REMOVAL:
             return Package(package.desired, removal=scope), (*_cancel("removal started", *package.scopes), begun)
         case Operation.RECONCILIATION:
-            raise ValueError("expected BeginReconciliation, which has a reason, to begin a reconciliation")
+            raise ValueError("a reconciliation needs a reason: expected the event BeginReconciliation, found Begin")
         case _:
             assert_never(operation)
 

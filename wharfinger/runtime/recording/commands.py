@@ -95,8 +95,8 @@ def _records(path: Path) -> Iterator[Record]:
 
 
 def _gap_before(record: Record) -> GapRecord:
-    """Return a GapRecord of unknown size to insert before this record. After it, a replay does not continue any state machine
-    from an earlier record.
+    """Return a GapRecord of unknown size, to be inserted before ``record``. At a gap, a replay forgets the states of all state
+    machines, so no machine continues from a record before the gap.
     """
     return GapRecord(0, record.time, 0)
 

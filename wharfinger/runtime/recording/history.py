@@ -1,4 +1,4 @@
-"""The history of a package: its records as events in words, each with the state before and the state after the event."""
+"""The history of a package: the recorded events, each described in words, with the state before and the state after it."""
 
 from collections.abc import Iterable
 from dataclasses import replace

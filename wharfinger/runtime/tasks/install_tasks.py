@@ -28,11 +28,12 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.conversions import check_conversions
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import ArtifactNotFoundError, PackageError
+from wharfinger.packages.errors import PackageError
 from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.manifest import manifest_fields, manifest_from_fields
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.settings.values import check_package_rules, hook_values
+from wharfinger.packages.sources.packed_registry import pack_pinned
 from wharfinger.packages.sources.source import (
     FolderSource,
     Source,
@@ -93,7 +94,7 @@ async def download(instance: Instance, tools: Tools, host: Host) -> Downloaded:
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
         with steps.taking(DOWNLOAD) as taken:
-            manifest = await _fetch(instance, tools, source)
+            manifest = await _fetch(instance, tools, source, state)
             taken.result = _kept(manifest)
     return Downloaded(manifest, asked=True)
 
@@ -144,7 +145,7 @@ def former_name(name: str) -> str:
     return f"{name}..former"
 
 
-async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
+async def _fetch(instance: Instance, tools: Tools, source: Source, state: PackageState) -> Manifest:
     # A package from a folder on this machine needs no registry, so it does not wait for a download slot.
     host = source_host(source)
     if not instance.desired.directives.is_digest_named:  # if the user has pinned the digest, the version is not checked
@@ -155,7 +156,9 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
     ):
         digest = await _wanted_digest(instance, registry, repository)
         if is_packed(source) and _pinned(instance):
-            await _pack_again(instance, registry, repository, digest)
+            if _is_of(state, source, instance) and (held := await tools.store.installed(digest)) is not None:
+                return held
+            await pack_pinned(registry, repository, tag_of_version(instance.desired.version), digest)
         manifest = await registry.manifest(repository, digest)
         await tools.store.download(registry, repository, manifest)
         return manifest
@@ -173,19 +176,6 @@ async def _wanted_digest(instance: Instance, registry: Registry, repository: str
 def _pinned(instance: Instance) -> str:
     """Return the pinned digest or, if there is none, the digest that is kept although the tag has moved; "" for neither."""
     return instance.desired.directives.digest or instance.desired.directives.kept_digest
-
-
-async def _pack_again(instance: Instance, registry: Registry, repository: str, digest: Digest) -> None:
-    """Pack the version from a source that cannot be asked for a digest. Raises ArtifactNotFoundError if the package has another
-    digest now.
-    """
-    version = instance.desired.version
-    found = (await registry.resolve(repository, tag_of_version(version))).digest
-    if found != digest:
-        raise ArtifactNotFoundError(
-            f"{instance.desired.package} {version}: not found with the digest {digest}; for this version, the source now has "
-            f"the digest {found}; restore the former files of the version, or set spec.packageDigest to the new digest"
-        )
 
 
 async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:

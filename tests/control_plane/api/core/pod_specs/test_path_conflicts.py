@@ -1,4 +1,4 @@
-"""Warnings about conflicting paths of files in a projected volume."""
+"""Warnings about conflicting paths of files in one volume."""
 
 from wharfinger.control_plane.api.core.pod_specs.path_conflicts import path_warnings
 from wharfinger.formats.json.value import JsonObject, JsonValue
