@@ -92,7 +92,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 class Tools:
-    """The tools of the MCP server. A language model gets their docstrings as descriptions."""
+    """The tools of the MCP server. Clients get their docstrings as the descriptions of the tools."""
 
     def __init__(self, socket: Path, root: Path, planned: Planned) -> None:
         self._socket = socket
